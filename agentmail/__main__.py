@@ -1,0 +1,77 @@
+"""The entry point: parse, carry out, exit. Importing this module imports nothing that costs milliseconds."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from agentmail.cli import fast, output
+from agentmail.cli.call import Call
+from agentmail.cli.table import BY_NAME
+from agentmail.errors import AgentmailError, BadInput, SpoolUnusable, Terminated
+
+INTERRUPTED, TERMINATED = 130, 143
+
+
+def main() -> int:
+    """Run the command line of this process and give its exit status."""
+    output.guard_descriptors()
+    try:
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Terminated:
+        return TERMINATED
+
+
+def run(arguments: list[str]) -> int:
+    """Carry out one command line; failures become one line on stderr and an exit status."""
+    call: Call | None = None
+    try:
+        words = [_decode(argument) for argument in arguments]
+        call = fast.parse(words)
+        if call is None:
+            from agentmail.cli import full
+
+            call = full.parse(words)
+            if call is None:
+                return 0
+        command = BY_NAME[call.command]
+        module = __import__(f"agentmail.cli.{command.module}", fromlist=[command.function])
+        status: int = getattr(module, command.function)(call)
+        return status
+    except output.PipeClosed as error:
+        return error.status
+    except AgentmailError as error:
+        return _fail(error, call, arguments)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        where = f" {error.filename}" if error.filename else ""
+        return _fail(SpoolUnusable(f"cannot use{where}: {reason}; check permissions and space"), call, arguments)
+
+
+def _decode(argument: str) -> str:
+    """The argument as UTF-8, whatever the locale took it for."""
+    try:
+        return os.fsencode(argument).decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"an argument is not valid UTF-8 (byte {error.start}); convert it first") from error
+
+
+def _fail(error: AgentmailError, call: Call | None, arguments: list[str]) -> int:
+    line = " ".join(str(error).split())
+    if call.flag("json") if call else "--json" in arguments:
+        from agentmail.cli import as_json
+
+        try:
+            output.write(as_json.dump(call.command if call else "", error=line))
+        except AgentmailError:
+            pass
+    from agentmail.cli.render import safe
+
+    output.warn(safe(line))
+    return error.status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""Doorbells: one small file per agent beside the spool that says "there may be mail".
+
+Invariant: a bell is never silent (empty) while mail is pending, whatever is killed when. So it is rung inside the
+write transaction, and silenced only in a transaction that has seen an empty mailbox. A waiter watches its own bell:
+a send wakes one process, however many wait.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+class Bells:
+    """The bells of one spool."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    def path(self, name: str) -> str:
+        """The file of the agent `name`; names differ by more than case."""
+        return f"{self.directory}/{name.lower()}"
+
+    def ring(self, name: str) -> None:
+        """Make the bell ring, inside the write transaction: nobody is woken before there is something to see.
+
+        ``truncate`` by name extends the file without opening it, so watchers of closing writers sleep on.
+        """
+        try:
+            os.truncate(self.path(name), 1)
+        except FileNotFoundError:
+            self.hang(name)
+            os.truncate(self.path(name), 1)
+
+    def strike(self, name: str) -> None:
+        """Wake those who watch the bell, after the commit. Never fails: polling is behind it."""
+        try:
+            fd = os.open(self.path(name), os.O_WRONLY)
+        except OSError:
+            return
+        try:
+            os.pwrite(fd, b"!", 0)
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
+
+    def silence(self, name: str) -> None:
+        """Empty the bell, inside a transaction that has seen an empty mailbox."""
+        try:
+            os.truncate(self.path(name), 0)
+        except OSError:
+            pass
+
+    def is_ringing(self, name: str) -> bool:
+        """Whether there may be mail."""
+        try:
+            return os.stat(self.path(name)).st_size > 0
+        except OSError:
+            return False
+
+    def hang(self, name: str) -> None:
+        """Create the bell, silent, if it is not there yet. Raises `OSError`."""
+        os.makedirs(self.directory, 0o700, exist_ok=True)
+        os.close(os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))

@@ -1,0 +1,1 @@
+"""The command line: parse a call, carry out one operation, render its result."""

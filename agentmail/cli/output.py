@@ -1,0 +1,73 @@
+"""Writing to the terminal, a pipe or a file so that "written" means written."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from agentmail.errors import NotDelivered, Terminated
+
+STDOUT, STDERR = 1, 2
+
+
+class PipeClosed(NotDelivered):
+    """Whoever read our output has gone. Ends quietly."""
+
+
+def write(text: str) -> None:
+    """Write `text` and a line end to stdout, all of it, as UTF-8 whatever the locale.
+
+    Raises `PipeClosed`, or `NotDelivered` for a full disk or a closed stdout.
+    """
+    left = memoryview((text + "\n").encode())
+    try:
+        while left:
+            left = left[os.write(STDOUT, left) :]
+        if _reader_has_gone():
+            raise PipeClosed("the reader of the output has gone")
+    except BrokenPipeError as error:
+        raise PipeClosed("the reader of the output has gone") from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise NotDelivered(f"cannot write to standard output ({reason}); nothing was consumed") from error
+
+
+def warn(text: str) -> None:
+    """One line on stderr. A closed stderr changes nothing."""
+    try:
+        os.write(STDERR, f"agentmail: {text}\n".encode("utf-8", "backslashreplace"))
+    except OSError:
+        pass
+
+
+def guard_descriptors() -> None:
+    """Occupy a closed stdin, stdout or stderr, read-only.
+
+    Otherwise the next file opened, the spool for one, would be number 1, and our text would be written into it.
+    """
+    for fd in (0, STDOUT, STDERR):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)
+
+
+def end_cleanly_on_sigterm() -> None:
+    """Let SIGTERM unwind like Ctrl-C does, so that what was claimed is given back at once."""
+    import signal  # imports enum: only a command that will block can afford it
+
+    def terminate(*_: object) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
+
+
+def _reader_has_gone() -> bool:
+    """Whether stdout is a pipe that nobody can read any more, although it took the bytes (``| head -0``)."""
+    if sys.platform == "win32":
+        return False
+    import select
+
+    poll = select.poll()
+    poll.register(STDOUT, 0)  # errors and hang-ups are always reported
+    return any(events & select.POLLERR for _, events in poll.poll(0))

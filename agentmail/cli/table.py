@@ -1,0 +1,221 @@
+"""Every command: arguments, options, help, examples. Both parsers, the completions and the help come from here.
+
+All values are strings (or flags) at this level; what they mean is checked where the command is carried out, so the
+two parsers cannot disagree about it.
+"""
+
+from __future__ import annotations
+
+from agentmail.values import NamedTuple
+
+FLAG = "flag"
+VALUE = "value"
+
+
+class Option(NamedTuple):
+    """``--name`` or ``--name VALUE``. ``_`` in `key` stands for ``-``."""
+
+    key: str
+    kind: str
+    help: str
+    metavar: str = ""
+    short: str = ""
+
+    @property
+    def name(self) -> str:
+        """As it is written on the command line."""
+        return "--" + self.key.replace("_", "-")
+
+
+class Argument(NamedTuple):
+    """A positional argument; `many` takes all that follow."""
+
+    key: str
+    help: str
+    many: bool = False
+
+
+class Command(NamedTuple):
+    """One subcommand."""
+
+    name: str
+    module: str  # in agentmail.cli; its function of the command's name carries it out
+    help: str
+    arguments: tuple[Argument, ...] = ()
+    options: tuple[Option, ...] = ()
+    examples: tuple[str, ...] = ()
+
+    @property
+    def function(self) -> str:
+        """The name of the function in `module`."""
+        return self.name.replace("-", "_") + "_"
+
+
+AS = Option("as", VALUE, "Speak as this agent.", "NAME")
+FORCE = Option("force", FLAG, "Use the name even if it belongs to another live session.")
+JSON = Option("json", FLAG, "Print one JSON object on one line.")
+SPOOL = Option("spool", VALUE, "The spool file to use.", "PATH")
+COMMON = (AS, FORCE, JSON, SPOOL)
+
+FROM = Option("from", VALUE, "Only mail from this agent.", "NAME")
+TIMEOUT = Option("timeout", VALUE, "How long to wait, like 90s, 2m or 1h30m.", "DURATION")
+TIMEOUT_MS = Option("timeout_ms", VALUE, "How long to wait, in milliseconds; 0 waits without limit.", "N")
+AWAIT = Option("await", FLAG, "Wait for the answer and print it.")
+BODY_FILE = Option("body_file", VALUE, "Read the message from a file; '-' is stdin.", "PATH")
+ONCE = Option("once", VALUE, "Send at most once: a repeated key gives the first receipt again.", "KEY")
+LIMIT = Option("limit", VALUE, "At most so many messages.", "N")
+MESSAGE = Argument("message", "The message; words are joined by one space. Without it, stdin is read.", many=True)
+
+COMMANDS = (
+    Command(
+        "send",
+        "mail",
+        "Send a message to an agent, or to all live ones.",
+        (Argument("to", "An agent's name, or 'all'."), MESSAGE),
+        (
+            BODY_FILE,
+            Option("reply_to", VALUE, "The message that this one answers.", "ID"),
+            AWAIT,
+            TIMEOUT,
+            TIMEOUT_MS,
+            ONCE,
+            Option("hold", FLAG, "Keep the mail for a name that has not registered yet."),
+            *COMMON,
+        ),
+        (
+            "agentmail send bob which port does the server use",
+            'agentmail send bob "which port?" --await --timeout 5m',
+            "agentmail send all back in ten minutes",
+            "git diff | agentmail send reviewer",
+        ),
+    ),
+    Command(
+        "wait",
+        "mail",
+        "Wait for one message and print it.",
+        (),
+        (
+            FROM,
+            TIMEOUT,
+            TIMEOUT_MS,
+            Option("exit_code", FLAG, "Exit with 124 if no message came in time."),
+            *COMMON,
+        ),
+        ("agentmail wait", "agentmail wait --from bob --timeout 10m --exit-code"),
+    ),
+    Command(
+        "inbox",
+        "mail",
+        "Print and consume all pending messages.",
+        (),
+        (
+            Option("peek", FLAG, "Consume nothing."),
+            FROM,
+            LIMIT,
+            Option("unhandled", FLAG, "Also those read earlier that were neither answered nor acknowledged."),
+            *COMMON,
+        ),
+        ("agentmail inbox", "agentmail inbox --peek --json"),
+    ),
+    Command(
+        "list",
+        "agents",
+        "Show the other agents: status, unread mail, last activity, what they work on.",
+        (),
+        (Option("all", FLAG, "Include yourself."), *COMMON),
+        ("agentmail list", "agentmail list --json"),
+    ),
+    Command(
+        "reply",
+        "mail",
+        "Answer a message; the recipient is its sender.",
+        (Argument("id", "The id, or the number in your mailbox, of the message."), MESSAGE),
+        (BODY_FILE, AWAIT, TIMEOUT, TIMEOUT_MS, ONCE, *COMMON),
+        ("agentmail reply 3 it listens on 8080",),
+    ),
+    Command(
+        "ack",
+        "mail",
+        "Mark messages as handled without answering them.",
+        (Argument("ids", "Ids, or numbers in your mailbox.", many=True),),
+        COMMON,
+        ("agentmail ack 3 4 5",),
+    ),
+    Command(
+        "status",
+        "agents",
+        "Tell the others what you work on, or show what you told them.",
+        (Argument("text", "What you work on; 300 characters at most.", many=True),),
+        COMMON,
+        ('agentmail status "fixing the login tests"', "agentmail status"),
+    ),
+    Command(
+        "register",
+        "agents",
+        "Give this session a name.",
+        (Argument("name", "The name; without it, the one derived from the directory."),),
+        (
+            Option("display", VALUE, "A name for people to read.", "TEXT"),
+            Option("parent", VALUE, "The agent that this one works for.", "NAME"),
+            Option("state", VALUE, "Say that a turn begins (running) or ended (idle).", "running|idle"),
+            *COMMON,
+        ),
+        ("agentmail register alice", "agentmail register builder --display 'Build agent' --parent alice"),
+    ),
+    Command("whoami", "agents", "Show which agent you are, and why.", (), COMMON, ("agentmail whoami",)),
+    Command(
+        "park",
+        "agents",
+        "End your session; your mail is kept for the next one.",
+        (),
+        COMMON,
+        ("agentmail park",),
+    ),
+    Command(
+        "abort",
+        "agents",
+        "Remove an agent for good; its unread mail is dropped.",
+        (Argument("name", "The agent to remove."),),
+        COMMON,
+        ("agentmail abort bob",),
+    ),
+    Command(
+        "show",
+        "history",
+        "Show a message and what became of it for each recipient.",
+        (Argument("id", "The id, or the number in your mailbox, of the message."),),
+        COMMON,
+        ("agentmail show 3",),
+    ),
+    Command(
+        "log",
+        "history",
+        "Show messages that you sent or got; consumes nothing.",
+        (),
+        (
+            Option("with", VALUE, "Only those exchanged with this agent.", "NAME"),
+            LIMIT,
+            Option("all", FLAG, "Everybody's messages."),
+            *COMMON,
+        ),
+        ("agentmail log --limit 20", "agentmail log --with bob"),
+    ),
+    Command(
+        "config",
+        "admin",
+        "Show the spool's settings, or change one.",
+        (Argument("name", "The setting."), Argument("value", "Its new value.")),
+        COMMON,
+        ("agentmail config", "agentmail config cap 500", "agentmail config overflow refuse"),
+    ),
+    Command(
+        "demo",
+        "demo",
+        "Watch two agents exchange a question and an answer through a temporary spool.",
+        (),
+        (),
+        ("agentmail demo",),
+    ),
+)
+
+BY_NAME = {command.name: command for command in COMMANDS}

@@ -1,0 +1,56 @@
+"""Proof of life: a file that a process keeps locked for as long as it lives.
+
+The kernel releases the lock whatever ends the process, and the answer is right from inside any pid namespace, where
+a pid means nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+
+class Holder:
+    """A token that is alive until it is released or the process ends."""
+
+    def __init__(self, directory: str) -> None:
+        self.token = f"{os.getpid()}-{os.urandom(6).hex()}"
+        self._path = f"{directory}/{self.token}"
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            self._fd = os.open(self._path, flags, 0o600)
+        except FileNotFoundError:
+            os.makedirs(directory, 0o700, exist_ok=True)
+            self._fd = os.open(self._path, flags, 0o600)
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        """Be dead for everybody else; safe to call twice."""
+        if self._fd >= 0:
+            _remove(self._path)
+            os.close(self._fd)
+            self._fd = -1
+
+
+def is_alive(directory: str, token: str) -> bool:
+    """Whether the process that made `token` still holds it. A dead one's file is removed."""
+    path = f"{directory}/{token}"
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    _remove(path)
+    return False
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

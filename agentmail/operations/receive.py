@@ -1,0 +1,255 @@
+"""``wait`` and ``inbox``: taking mail so that none is lost and none is read twice unknowingly."""
+
+from __future__ import annotations
+
+import time
+
+from agentmail import locks, processes
+from agentmail.clock import now
+from agentmail.locks import Holder
+from agentmail.model import Agent, Message, Stopped
+from agentmail.operations import presence
+from agentmail.operations.session import Session
+from agentmail.spool import Spool, agents, mail, waiters
+from agentmail.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from agentmail.doorbell import Doorbell
+
+POLL_SECONDS = 1.0
+ALL = -1
+
+
+class Delivery:
+    """Claimed messages. Leaving the ``with`` block normally means that they were fully handed over: they are read.
+
+    After an exception they are pending again, and say that they may have been seen.
+    """
+
+    def __init__(self, session: Session, messages: tuple[Message, ...], dropped: int, holder: Holder | None) -> None:
+        self.messages = messages
+        self.dropped = dropped  # lost to the cap, not told before
+        self._session = session
+        self._holder = holder
+
+    def __enter__(self) -> Delivery:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._holder is None:
+            return
+        spool, me = self._session.spool, self._session.me
+        try:
+            with spool.transaction():
+                if error is None:
+                    mail.settle(spool.db, me.id, self._holder.token, now())
+                    if self.dropped:
+                        agents.told_of_drops(spool.db, me.id, self.dropped)
+                else:
+                    mail.give_back(spool.db, me.id, self._holder.token, perhaps_seen=True)
+        finally:
+            self._holder.release()
+        hush(spool, me)
+
+
+class Wait:
+    """A registered waiter. `result` blocks; an exception inside it gives everything back."""
+
+    def __init__(
+        self,
+        session: Session,
+        holder: Holder,
+        timeout_ms: int,
+        *,
+        peer: Agent | None = None,
+        answers: int | None = None,
+        first: tuple[Message, ...] = (),
+    ) -> None:
+        self.timeout_ms = timeout_ms
+        self._session = session
+        self._holder = holder
+        self._peer = peer  # whose stopping ends the wait, as it was when the wait began
+        self._answers = answers
+        self._first = first
+        self._others: list[str] = []  # other readers that may die with claims on this mailbox
+
+    @property
+    def is_over(self) -> bool:
+        """Whether `result` will give a message without blocking."""
+        return bool(self._first)
+
+    def result(self) -> Delivery | Stopped:
+        """The message, or why there is none."""
+        if self._first:
+            return self._deliver(self._first)
+        try:
+            return self._block()
+        except BaseException:
+            self._cancel()
+            raise
+
+    def _block(self) -> Delivery | Stopped:
+        from agentmail.doorbell import open_doorbell  # a wait that blocks can afford what a quick one cannot
+
+        spool, me = self._session.spool, self._session.me
+        deadline = time.monotonic() + self.timeout_ms / 1000 if self.timeout_ms else None
+        changes = -1
+        with open_doorbell(spool.bells.path(me.name)) as bell:
+            self._watch_peer(bell)
+            while True:
+                latest = spool.db.changed()
+                if latest != changes:
+                    changes = latest
+                    found = self._look()
+                    if found:
+                        return found
+                self._check_others()
+                if self._peer_is_gone():
+                    continue  # it is parked now: look again
+                left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
+                if left <= 0:
+                    return self._end("timeout")
+                bell.wait(min(left, POLL_SECONDS))
+
+    def _look(self) -> Delivery | Stopped | None:
+        spool, me = self._session.spool, self._session.me
+        messages = mail.claimed(spool.db, me.id, self._holder.token)
+        if messages:
+            return self._deliver(messages)
+        if self._peer and agents.by_id(spool.db, self._peer.id).stops != self._peer.stops:
+            return self._end("stopped")
+        self._others = [token for token in waiters.holders(spool.db, me.id) if token != self._holder.token]
+        return None
+
+    def _deliver(self, messages: tuple[Message, ...]) -> Delivery:
+        spool, me = self._session.spool, self._session.me
+        if self._peer and self._answers and messages[0].reply_to != self._answers:
+            with spool.transaction():
+                token = self._holder.token
+                if mail.exchange(spool.db, me.id, token, sender=self._peer.id, answers=self._answers, now=now()):
+                    messages = mail.claimed(spool.db, me.id, token)
+        return Delivery(self._session, messages, agents.untold_drops(spool.db, me.id), self._holder)
+
+    def _end(self, reason: str) -> Delivery | Stopped:
+        """Leave, unless a message came at the last moment."""
+        spool, me = self._session.spool, self._session.me
+        with spool.transaction():
+            waiters.leave(spool.db, self._holder.token)
+            messages = mail.claimed(spool.db, me.id, self._holder.token)
+        if messages:
+            return self._deliver(messages)
+        self._holder.release()
+        hush(spool, me)
+        return Stopped(reason, self.timeout_ms, self._peer.name if self._peer else None)
+
+    def _cancel(self) -> None:
+        spool = self._session.spool
+        try:
+            with spool.transaction():
+                waiters.leave(spool.db, self._holder.token)
+                mail.give_back(spool.db, self._session.me.id, self._holder.token, perhaps_seen=False)
+        finally:
+            self._holder.release()
+
+    def _check_others(self) -> None:
+        """Mail claimed by a reader that has died since comes back, perhaps to this very waiter."""
+        spool = self._session.spool
+        if any(not locks.is_alive(spool.locks, token) for token in self._others):
+            self._others = []
+            with spool.transaction():
+                presence.reap(spool, self._session.me.id)
+
+    def _watch_peer(self, bell: Doorbell) -> None:
+        if self._peer and self._peer.process and processes.is_alive(self._peer.process):
+            bell.watch_process(processes.pid_of(self._peer.process))
+
+    def _peer_is_gone(self) -> bool:
+        if self._peer is None or not self._peer.live:
+            return False
+        return presence.park_gone(self._session.spool, [agents.by_id(self._session.spool.db, self._peer.id)])
+
+
+def wait(session: Session, *, sender: Agent | None = None, asked: float | str | None = None) -> Wait:
+    """Begin to wait for one message; `asked` is the timeout in milliseconds as the caller wrote it."""
+    spool, me = session.spool, session.me
+    holder = Holder(spool.locks)
+    try:
+        with spool.transaction():
+            presence.reap(spool, me.id)
+            agents.touch(spool.db, me.id, now())
+            timeout = waiters.register(
+                spool.db, me.id, holder.token, asked=asked, sender=sender.id if sender else None
+            )
+            first = mail.claimed(spool.db, me.id, holder.token)
+    except BaseException:
+        holder.release()
+        raise
+    return Wait(session, holder, timeout, first=first)
+
+
+def inbox(
+    session: Session,
+    *,
+    peek: bool = False,
+    sender: Agent | None = None,
+    limit: int = ALL,
+    unhandled: bool = False,
+) -> Delivery:
+    """All pending messages at once, oldest first; with `unhandled` also those read but not answered yet.
+
+    `peek` consumes nothing.
+    """
+    spool, me = session.spool, session.me
+    only = sender.id if sender else None
+    earlier = mail.unhandled(spool.db, me.id, sender=only, limit=limit) if unhandled else ()
+    rest = limit if limit < 0 else max(0, limit - len(earlier))
+    dropped = agents.untold_drops(spool.db, me.id)
+    if peek:
+        if waiters.holders(spool.db, me.id):
+            with spool.transaction():
+                presence.reap(spool, me.id)
+        pending = mail.pending(spool.db, me.id, sender=only, limit=rest)
+        return Delivery(session, earlier + pending, dropped, None)
+    if not dropped and mail.is_empty(spool.db, me.id):
+        hush(spool, me)
+        return Delivery(session, earlier, 0, None)
+    holder = Holder(spool.locks)
+    try:
+        with spool.transaction():
+            presence.reap(spool, me.id)
+            agents.touch(spool.db, me.id, now())
+            mail.claim(spool.db, me.id, holder.token, now=now(), sender=only, limit=rest)
+            messages = mail.claimed(spool.db, me.id, holder.token)
+    except BaseException:
+        holder.release()
+        raise
+    return Delivery(session, earlier + messages, dropped, holder)
+
+
+def find_ring(spool: Spool, me: Agent, peer: Agent) -> tuple[str, ...]:
+    """The names of a ring of agents each of which waits for the next, from `me` by `peer` to `me`; else empty."""
+    path = [peer.id]
+    trail = {peer.id: (peer.name,)}
+    while path:
+        current = path.pop()
+        for following, holder in waiters.awaited_by(spool.db, current):
+            if not locks.is_alive(spool.locks, holder):
+                continue
+            if following == me.id:
+                return (me.name, *trail[current], me.name)
+            if following not in trail:
+                trail[following] = (*trail[current], agents.by_id(spool.db, following).name)
+                path.append(following)
+    return ()
+
+
+def hush(spool: Spool, me: Agent) -> None:
+    """Silence the bell if the mailbox is empty: in a transaction of its own, so that no sender is between."""
+    if spool.bells.is_ringing(me.name):
+        with spool.transaction():
+            if mail.is_empty(spool.db, me.id):
+                spool.bells.silence(me.name)

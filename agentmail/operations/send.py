@@ -1,0 +1,216 @@
+"""``send``, ``reply`` and ``ack``: putting mail into mailboxes, and receipts that say what is true."""
+
+from __future__ import annotations
+
+from agentmail.clock import now
+from agentmail.errors import BadInput, NotDelivered
+from agentmail.locks import Holder
+from agentmail.model import EVERYBODY, Agent, Message, Receipt, Sent
+from agentmail.operations import presence
+from agentmail.operations.receive import Wait
+from agentmail.operations.session import Session
+from agentmail.spool import Spool, agents, mail, settings, waiters
+from agentmail.values import NamedTuple
+
+# A number in a mailbox is small; a snowflake of this century is not.
+_SMALLEST_ID = 1 << 32
+
+
+class Draft(NamedTuple):
+    """What is to be sent, as the caller wrote it."""
+
+    to: str
+    body: str
+    reply_to: int | None = None
+    once: str | None = None
+    hold: bool = False
+    await_reply: bool = False
+    asked: float | str | None = None  # the timeout of the await, in milliseconds
+
+
+def send(session: Session, draft: Draft) -> tuple[Sent, Wait | None]:
+    """Store the message for every recipient that can get it; never waits for a recipient to do anything.
+
+    With `await_reply` the second value waits for the peer's answer. Raises `BadInput`, with nothing stored.
+    """
+    to = draft.to.strip()
+    _check(session, to, draft)
+    earlier = mail.by_once(session.spool.db, session.me.id, draft.once) if draft.once else None
+    holder = Holder(session.spool.locks) if draft.await_reply else None
+    struck: list[str] = []
+    try:
+        with session.spool.transaction():
+            agents.touch(session.spool.db, session.me.id, now())
+            sent = _repeat(session, to, earlier) if earlier else _deliver(session, to, draft, struck)
+            wait = _await(session, sent, draft, holder) if holder else None
+    except BaseException:
+        if holder:
+            holder.release()
+        raise
+    for name in struck:
+        session.spool.bells.strike(name)
+    if holder and not wait:
+        holder.release()
+    return sent, wait
+
+
+def reply(session: Session, reference: str, draft: Draft) -> tuple[Message, Sent, Wait | None]:
+    """Answer a message: the recipient is its sender. The message counts as handled once the answer is stored."""
+    original = resolve(session, reference)
+    if original.sender == session.me.name:
+        raise BadInput(f"message {original.id} is your own; use 'agentmail send' to write to {original.to}")
+    sent, wait = send(session, draft._replace(to=original.sender, reply_to=original.id))
+    return original, sent, wait
+
+
+def ack(session: Session, references: tuple[str, ...]) -> tuple[Message, ...]:
+    """Mark messages of one's own mailbox as handled; sends nothing. All or none."""
+    spool, me = session.spool, session.me
+    found = tuple(resolve(session, reference) for reference in references)
+    for message in found:
+        if not mail.is_addressed(spool.db, message.id, me.id):
+            raise BadInput(f"message {message.id} was not sent to you; see 'agentmail inbox --unhandled'")
+    with spool.transaction():
+        agents.touch(spool.db, me.id, now())
+        for message in found:
+            mail.handle(spool.db, me.id, message.id, now())
+    return found
+
+
+def resolve(session: Session, reference: str) -> Message:
+    """The message that an id, or a number in one's own mailbox, stands for. Raises `BadInput`."""
+    text = reference.strip().lstrip("#")
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise BadInput(f"{reference!r} is no message id; ids are the numbers that inbox and wait show")
+    number: int | None = int(text)
+    if number is not None and number < _SMALLEST_ID:
+        number = mail.by_number(session.spool.db, session.me.id, number)
+    message = mail.find(session.spool.db, number) if number else None
+    if message is None:
+        raise BadInput(f"there is no message {text}; see 'agentmail log'")
+    return message
+
+
+def _check(session: Session, to: str, draft: Draft) -> None:
+    if not to:
+        raise BadInput("there is no recipient; write 'agentmail send NAME MESSAGE'")
+    if not draft.body.strip():
+        raise BadInput("the message is empty; write some text after the recipient, or pass it on stdin")
+    if "\0" in draft.body:
+        raise BadInput("the message holds a NUL character; send text, or a path to the file")
+    size, limit = len(draft.body.encode()), int(settings.get(session.spool.db, "max_body"))
+    if size > limit:
+        raise BadInput(f"the message has {size} bytes and the limit is {limit}; send a path to a file instead")
+    if to.lower() == EVERYBODY and draft.await_reply:
+        raise BadInput("--await needs one peer and cannot be used with 'all'; send to one agent")
+    if to.lower() == session.me.name.lower():
+        raise BadInput(f"{to} is yourself; see 'agentmail list' for the others")
+
+
+def _deliver(session: Session, to: str, draft: Draft, struck: list[str]) -> Sent:
+    spool, me = session.spool, session.me
+    recipients, failed = _recipients(session, to, draft.hold)
+    if not recipients:
+        return Sent(None, to, tuple(failed))
+    message = mail.store(
+        spool.db,
+        sender=me.id,
+        body=draft.body,
+        now=now(),
+        reply_to=draft.reply_to,
+        verified=session.verified,
+        once=draft.once,
+    )
+    receipts = []
+    for agent in recipients:
+        spool.bells.ring(agent.name)
+        receipt = _put(spool, message, agent)
+        mail.note_outcome(spool.db, message, agent.id, receipt.outcome)
+        receipts.append(receipt)
+        struck.append(agent.name)
+    if draft.reply_to:
+        mail.handle(spool.db, me.id, draft.reply_to, now())
+    return Sent(message, to, (*receipts, *failed))
+
+
+def _recipients(session: Session, to: str, hold: bool) -> tuple[list[Agent], list[Receipt]]:
+    """Who can get the mail, and a failed receipt for who cannot."""
+    spool, me = session.spool, session.me
+    if to.lower() == EVERYBODY:
+        others = [presence.refreshed(spool, agent) for agent in agents.live(spool.db) if agent.id != me.id]
+        candidates = [agent for agent in others if agent.live]
+    else:
+        named = agents.by_name(spool.db, to) or (_expect(spool, to) if hold else None)
+        if named is None or (named.status == "expected" and not hold):
+            return [], [Receipt(to, "failed", _unknown(session, to))]
+        candidates = [presence.refreshed(spool, named)]
+    if settings.get(spool.db, "overflow") != "refuse":
+        return candidates, []
+    cap = int(settings.get(spool.db, "cap"))
+    full = {agent.id: mail.unread(spool.db, agent.id) for agent in candidates}
+    failed = [
+        Receipt(agent.name, "failed", f"mailbox full ({full[agent.id]} unread); try again once it has read some")
+        for agent in candidates
+        if full[agent.id] >= cap
+    ]
+    return [agent for agent in candidates if full[agent.id] < cap], failed
+
+
+def _put(spool: Spool, message: int, agent: Agent) -> Receipt:
+    presence.reap(spool, agent.id)
+    cap, before = int(settings.get(spool.db, "cap")), mail.unread(spool.db, agent.id)
+    doomed = mail.oldest_pending(spool.db, agent.id, before + 1 - cap) if before >= cap else []
+    mail.address(spool.db, message, [agent.id])
+    waiting = mail.state(spool.db, message, agent.id) == "claimed"
+    shown = agent.status == "running" and bool(agent.hooks)
+    return Receipt(
+        agent.name,
+        "injected" if waiting or shown else "queued",
+        status=agent.status,
+        since=agent.since,
+        unread=before - (0 if waiting else len(doomed)),
+        waiting=waiting,
+        dropped=() if waiting else tuple(doomed),
+    )
+
+
+def _await(session: Session, sent: Sent, draft: Draft, holder: Holder) -> Wait | None:
+    spool, me = session.spool, session.me
+    if sent.id is None:
+        return None
+    peer = agents.by_name(spool.db, sent.receipts[0].to)
+    if peer is None:
+        raise NotDelivered(f"{sent.receipts[0].to} was aborted; see 'agentmail list'")
+    timeout = waiters.register(
+        spool.db, me.id, holder.token, asked=draft.asked, sender=peer.id, after=sent.id, answers=sent.id
+    )
+    first = mail.claimed(spool.db, me.id, holder.token)
+    return Wait(session, holder, timeout, peer=peer, answers=sent.id, first=first)
+
+
+def _repeat(session: Session, to: str, message: int) -> Sent:
+    """The receipt of an earlier send with the same key, from what was kept of it."""
+    db = session.spool.db
+    receipts = [Receipt(agents.by_id(db, agent).name, outcome) for agent, outcome in mail.outcomes(db, message)]
+    return Sent(message, to, tuple(receipts), repeated=True)
+
+
+def _expect(spool: Spool, name: str) -> Agent:
+    """A place for mail to a name that has not registered yet."""
+    from agentmail import names
+
+    spool.bells.hang(names.check(name))
+    return agents.add(spool.db, now=now(), name=name, display=name, kind="unknown", status="expected")
+
+
+def _unknown(session: Session, to: str) -> str:
+    from difflib import get_close_matches
+
+    db = session.spool.db
+    known = [name for name in agents.names(db) if name != session.me.name]
+    lower = {name.lower(): name for name in known}
+    likely = [lower[match] for match in get_close_matches(to.lower(), lower, n=3, cutoff=0.5)]
+    others = [name for name in known if name not in likely]
+    was = "was aborted" if agents.was_aborted(db, to) else "is unknown"
+    listing = ", ".join((likely + others)[:10]) or "nobody else has registered yet"
+    return f"{to} {was}; known: {listing}"

@@ -1,0 +1,117 @@
+"""Which process is which: identities that survive the reuse of a pid, and that nobody misreads elsewhere.
+
+An identity is ``boot/namespace/pid/start``: a pid says nothing after a reboot, in another pid namespace, or once its
+number was given to another process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_LINUX = sys.platform == "linux"
+_cache: dict[str, str] = {}
+
+
+def identify(pid: int) -> str | None:
+    """The identity of the living process `pid`, or None."""
+    found = _parent_and_start(pid)
+    return f"{_here()}/{pid}/{found[1]}" if found else None
+
+
+def is_alive(process: str) -> bool | None:
+    """Whether the identified process lives; None if that cannot be seen from here (another pid namespace)."""
+    boot, namespace, pid, start = process.split("/")
+    here = _here().split("/")
+    if boot != here[0]:
+        return False
+    if namespace != here[1]:
+        return None
+    found = _parent_and_start(int(pid))
+    return found is not None and found[1] == start
+
+
+def pid_of(process: str) -> int:
+    """The pid in an identity."""
+    return int(process.split("/")[2])
+
+
+def ancestors() -> list[str]:
+    """The identities of this process's ancestors, the nearest first, as far as they can be seen."""
+    here = _here()
+    chain = []
+    own = _parent_and_start(os.getpid())
+    pid = own[0] if own else 0
+    while pid > 0 and len(chain) < 64:
+        found = _parent_and_start(pid)
+        if found is None:
+            break
+        chain.append(f"{here}/{pid}/{found[1]}")
+        pid = found[0]
+    return chain
+
+
+def name_of(process: str) -> str:
+    """The program's name of an identified living process, or an empty string."""
+    pid = pid_of(process)
+    if _LINUX:
+        return _read(f"/proc/{pid}/comm").strip()
+    import psutil  # type: ignore[import-untyped,unused-ignore]
+
+    try:
+        return str(psutil.Process(pid).name())
+    except psutil.Error:
+        return ""
+
+
+def session_leader() -> str | None:
+    """The identity of the leader of this process's session: the shell of a terminal, the job of a cron."""
+    leader = os.getsid(0)
+    return identify(leader) if leader > 0 else None
+
+
+def _here() -> str:
+    """``boot/namespace`` of this process."""
+    if "here" not in _cache:
+        if _LINUX:
+            boot = _read("/proc/sys/kernel/random/boot_id").strip()[:8]
+            try:
+                namespace = os.readlink("/proc/self/ns/pid").strip("pid:[]")
+            except OSError:
+                namespace = "0"
+        else:
+            import psutil
+
+            boot, namespace = str(int(psutil.boot_time())), "0"
+        _cache["here"] = f"{boot}/{namespace}"
+    return _cache["here"]
+
+
+def _parent_and_start(pid: int) -> tuple[int, str] | None:
+    if _LINUX:
+        # The name, field 2, may hold anything but is the last with a parenthesis; fields 4 and 22 count from it.
+        fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+        if len(fields) < 20 or fields[0] in "ZX":
+            return None
+        return int(fields[1]), fields[19]
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        return process.ppid(), f"{process.create_time():.2f}"
+    except psutil.Error:
+        return None
+
+
+def _read(path: str) -> str:
+    # A plain `open` builds a text decoder for each of the five to ten files of a chain of ancestors.
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError:
+        return ""
+    try:
+        return os.read(fd, 4096).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)

@@ -1,0 +1,80 @@
+"""SQL of those who wait. The schema matches them with mail: a waiter that got some is gone from the table."""
+
+from __future__ import annotations
+
+from agentmail.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agentmail.spool.database import Database
+
+
+def register(
+    db: Database,
+    agent: int,
+    holder: str,
+    *,
+    asked: float | str | None,
+    sender: int | None = None,
+    after: int = 0,
+    answers: int | None = None,
+) -> int:
+    """Begin to wait; give the timeout in milliseconds, 0 for none.
+
+    The normalization is the table's: nothing asked takes the setting; not a finite number, or negative, the default.
+    """
+    return int(
+        db.value(
+            """
+            INSERT INTO waiters (agent, holder, sender, after, answers, asked)
+            VALUES (:agent, :holder, :sender, :after, :answers,
+                    coalesce(:asked, (SELECT value FROM settings WHERE name = 'timeout_ms')))
+            RETURNING timeout_ms
+            """,
+            agent=agent,
+            holder=holder,
+            sender=sender,
+            after=after,
+            answers=answers,
+            asked=asked,
+        )
+    )
+
+
+def leave(db: Database, holder: str) -> None:
+    """No longer wait."""
+    db.run("DELETE FROM waiters WHERE holder = :holder", holder=holder)
+
+
+def holders(db: Database, agent: int) -> list[str]:
+    """The locks of all that wait for, or have claimed, mail of that agent."""
+    return [
+        str(holder)
+        for (holder,) in db.rows(
+            """
+            SELECT holder FROM waiters WHERE agent = :agent
+            UNION SELECT holder FROM receipts WHERE recipient = :agent AND state = 'claimed'
+            """,
+            agent=agent,
+        )
+    ]
+
+
+def waiting_for(db: Database, peer: int) -> list[str]:
+    """The names of the agents that wait for mail from `peer` only."""
+    return [
+        str(name)
+        for (name,) in db.rows(
+            "SELECT DISTINCT a.name FROM waiters AS w JOIN agents AS a ON a.id = w.agent WHERE w.sender = :peer",
+            peer=peer,
+        )
+    ]
+
+
+def awaited_by(db: Database, agent: int) -> list[tuple[int, str]]:
+    """(peer, lock) of each of the agent's waits for one particular peer."""
+    return [
+        (int(peer), str(holder))
+        for peer, holder in db.rows(
+            "SELECT sender, holder FROM waiters WHERE agent = :agent AND sender IS NOT NULL", agent=agent
+        )
+    ]
