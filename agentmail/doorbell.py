@@ -35,61 +35,57 @@ class Doorbell:
 def open_doorbell(path: str) -> Doorbell:
     """Watch the bell at `path` by the best means at hand."""
     try:
-        if sys.platform == "linux":
-            return _Inotify(path)
-        if hasattr(select, "kqueue"):
-            return _Kqueue(path)
-    except (OSError, ImportError, AttributeError):
-        pass  # no watches left, or a C library without inotify
-    return Doorbell()
+        return _Watch(path)
+    except (OSError, AttributeError):
+        return Doorbell()  # no watches left, or a system library without them
 
 
-class _Inotify(Doorbell):
-    def __init__(self, path: str) -> None:
-        import ctypes
+if sys.platform == "linux":
 
-        libc = ctypes.CDLL(None, use_errno=True)
-        self._fds = [libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)]
-        close_write = 0x8  # what `Bells.strike` causes and `Bells.ring` does not
-        if self._fds[0] < 0 or libc.inotify_add_watch(self._fds[0], os.fsencode(path), close_write) < 0:
-            self.close()
-            raise OSError(ctypes.get_errno(), "inotify is not available")
-        self._poll = select.poll()
-        self._poll.register(self._fds[0], select.POLLIN)
+    class _Watch(Doorbell):
+        def __init__(self, path: str) -> None:
+            import ctypes
 
-    def watch_process(self, pid: int) -> None:
-        try:
-            fd = os.pidfd_open(pid)
-        except OSError:
-            return
-        self._fds.append(fd)
-        self._poll.register(fd, select.POLLIN)
+            close_write = 0x8  # what `Bells.strike` causes and `Bells.ring` does not
+            libc = ctypes.CDLL(None, use_errno=True)
+            self._fds = [libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)]
+            if self._fds[0] < 0 or libc.inotify_add_watch(self._fds[0], os.fsencode(path), close_write) < 0:
+                self.close()
+                raise OSError(ctypes.get_errno(), "inotify is not available")
+            self._poll = select.poll()
+            self._poll.register(self._fds[0], select.POLLIN)
 
-    def wait(self, seconds: float) -> None:
-        for fd, _ in self._poll.poll(max(1, round(seconds * 1000))):
-            if fd == self._fds[0]:
-                os.read(fd, 4096)
-            else:
-                self._poll.unregister(fd)  # an ended process would be news for ever
+        def watch_process(self, pid: int) -> None:
+            try:
+                fd = os.pidfd_open(pid)
+            except OSError:
+                return
+            self._fds.append(fd)
+            self._poll.register(fd, select.POLLIN)
 
-    def close(self) -> None:
-        for fd in self._fds:
-            if fd >= 0:
-                os.close(fd)
-        self._fds = []
+        def wait(self, seconds: float) -> None:
+            for fd, _ in self._poll.poll(max(1, round(seconds * 1000))):
+                if fd == self._fds[0]:
+                    os.read(fd, 4096)
+                else:
+                    self._poll.unregister(fd)  # an ended process would be news for ever
 
+        def close(self) -> None:
+            for fd in self._fds:
+                if fd >= 0:
+                    os.close(fd)
+            self._fds = []
 
-if sys.platform != "linux" and hasattr(select, "kqueue"):
+elif sys.platform != "win32":
 
-    class _Kqueue(Doorbell):
+    class _Watch(Doorbell):
         def __init__(self, path: str) -> None:
             self._fd = os.open(path, os.O_RDONLY)
             self._queue = select.kqueue()
             self._add(self._fd, select.KQ_FILTER_VNODE, select.KQ_NOTE_WRITE)
 
-        def _add(self, ident: int, filter_: int, notes: int) -> None:
-            flags = select.KQ_EV_ADD | select.KQ_EV_CLEAR
-            self._queue.control([select.kevent(ident, filter_, flags, notes)], 0)
+        def _add(self, ident: int, kind: int, notes: int) -> None:
+            self._queue.control([select.kevent(ident, kind, select.KQ_EV_ADD | select.KQ_EV_CLEAR, notes)], 0)
 
         def watch_process(self, pid: int) -> None:
             try:

@@ -41,8 +41,8 @@ class Message(NamedTuple):
     body: str
     ts: int
     reply_to: int | None
-    verified: bool
-    redelivered: bool
+    verified: int  # 1: the sending process was matched to the sender
+    redelivered: int  # 1: it may have been seen before
 
 
 class Receipt(NamedTuple):
@@ -96,7 +96,7 @@ class Stages(NamedTuple):
     n: int | None
     state: str  # pending, claimed, read, handled, dropped
     outcome: str | None
-    redelivered: bool
+    redelivered: int
     stored: int
     offered: int | None
     read: int | None

@@ -39,7 +39,7 @@ def pid_of(process: str) -> int:
 def ancestors() -> list[str]:
     """The identities of this process's ancestors, the nearest first, as far as they can be seen."""
     here = _here()
-    chain = []
+    chain: list[str] = []
     own = _parent_and_start(os.getpid())
     pid = own[0] if own else 0
     while pid > 0 and len(chain) < 64:

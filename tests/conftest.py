@@ -116,7 +116,7 @@ def eventually(condition: Callable[[], object], seconds: float = 20) -> None:
         try:
             if condition():
                 return
-        except Exception:  # noqa: BLE001 - the spool may not have its tables yet
+        except Exception:
             if time.monotonic() > deadline:
                 raise
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.conftest import Mail, finish
+from tests.conftest import Mail
 
 
 def test_a_message_arrives_byte_for_byte(mail: Mail) -> None:

@@ -27,7 +27,7 @@ def message(item: Message) -> dict[str, Any]:
     record: dict[str, Any] = {"id": str(item.id), "n": item.n, "from": item.sender, "to": item.to}
     record.update(body=item.body, ts=item.ts)
     record.update(replyTo=str(item.reply_to) if item.reply_to else None)
-    record.update(claimed=not item.verified or None, redelivered=item.redelivered or None)
+    record.update(claimed=not item.verified or None, redelivered=bool(item.redelivered) or None)
     return _present(record)
 
 
@@ -63,7 +63,7 @@ def stages(item: Stages) -> dict[str, Any]:
     """The life of one receipt."""
     record = {key: value for key, value in item._asdict().items() if key != "redelivered"}
     record["answer"] = str(item.answer) if item.answer else None
-    record["redelivered"] = item.redelivered or None
+    record["redelivered"] = bool(item.redelivered) or None
     return _present(record)
 
 

@@ -233,7 +233,7 @@ def inbox(
 def find_ring(spool: Spool, me: Agent, peer: Agent) -> tuple[str, ...]:
     """The names of a ring of agents each of which waits for the next, from `me` by `peer` to `me`; else empty."""
     path = [peer.id]
-    trail = {peer.id: (peer.name,)}
+    trail: dict[int, tuple[str, ...]] = {peer.id: (peer.name,)}
     while path:
         current = path.pop()
         for following, holder in waiters.awaited_by(spool.db, current):

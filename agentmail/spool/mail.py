@@ -292,7 +292,7 @@ def stages(db: Database, message: int) -> tuple[Stages, ...]:
         """,
         message=message,
     )
-    return tuple(Stages(*row[:4], bool(row[4]), *row[5:]) for row in rows)
+    return tuple(Stages(*row) for row in rows)
 
 
 def history(db: Database, agent: int | None, other: int | None, limit: int) -> tuple[Message, ...]:
@@ -323,5 +323,4 @@ def _messages(db: Database, where: str, **values: object) -> tuple[Message, ...]
 
 
 def _message(row: tuple[object, ...]) -> Message:
-    *fields, verified, redelivered = row
-    return Message(*fields, bool(verified), bool(redelivered))  # type: ignore[arg-type]
+    return Message(*row)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ def get(db: Database, name: str) -> int | str:
 
 def all_of(db: Database) -> dict[str, int | str]:
     """Every setting."""
-    return dict(db.rows("SELECT name, value FROM settings ORDER BY name"))  # type: ignore[arg-type]
+    return dict(db.rows("SELECT name, value FROM settings ORDER BY name"))
 
 
 def put(db: Database, name: str, value: int | str) -> None:
