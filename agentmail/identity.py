@@ -38,7 +38,7 @@ class Caller:
         self.named = named or self.environ.get("AGENTMAIL_AGENT") or None
         self.how = "--as" if named else "AGENTMAIL_AGENT" if self.named else ""
         self.force = force
-        self._ancestors: list[str] | None = None
+        self._lineage: list[str] | None = None
         self._harness = self._find_harness()
 
     @property
@@ -55,11 +55,11 @@ class Caller:
         return None
 
     @property
-    def ancestors(self) -> list[str]:
-        """The identities of the ancestor processes, the nearest first."""
-        if self._ancestors is None:
-            self._ancestors = processes.ancestors()
-        return self._ancestors
+    def lineage(self) -> list[str]:
+        """The identities of this process and its ancestors, the nearest first."""
+        if self._lineage is None:
+            self._lineage = processes.lineage()
+        return self._lineage
 
     @property
     def process(self) -> str | None:
@@ -69,7 +69,7 @@ class Caller:
         """
         if self._harness is None:
             return processes.session_leader()
-        for ancestor in self.ancestors:
+        for ancestor in self.lineage:
             if processes.name_of(ancestor) in self._harness.programs:
                 return ancestor
         return None
@@ -86,7 +86,7 @@ class Caller:
         found = [harness for harness in HARNESSES if any(self.environ.get(name) for name in harness.markers)]
         if len(found) > 1:
             # One harness runs inside another: the nearest ancestor tells which, where it can be seen.
-            for ancestor in self.ancestors:
+            for ancestor in self.lineage:
                 name = processes.name_of(ancestor)
                 for harness in found:
                     if harness.programs[0] == name:

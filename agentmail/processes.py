@@ -36,12 +36,14 @@ def pid_of(process: str) -> int:
     return int(process.split("/")[2])
 
 
-def ancestors() -> list[str]:
-    """The identities of this process's ancestors, the nearest first, as far as they can be seen."""
+def lineage() -> list[str]:
+    """The identities of this process and its ancestors, the nearest first, as far as they can be seen.
+
+    This process too: a shell may have replaced itself by its last command.
+    """
     here = _here()
     chain: list[str] = []
-    own = _parent_and_start(os.getpid())
-    pid = own[0] if own else 0
+    pid = os.getpid()
     while pid > 0 and len(chain) < 64:
         found = _parent_and_start(pid)
         if found is None:
@@ -65,9 +67,12 @@ def name_of(process: str) -> str:
 
 
 def session_leader() -> str | None:
-    """The identity of the leader of this process's session: the shell of a terminal, the job of a cron."""
+    """The identity of the leader of this process's session: the shell of a terminal, the job of a cron.
+
+    None if it cannot be seen, or is this process itself, whose end is the end of a command only.
+    """
     leader = os.getsid(0)
-    return identify(leader) if leader > 0 else None
+    return identify(leader) if leader not in (0, os.getpid()) else None
 
 
 def _here() -> str:

@@ -41,7 +41,7 @@ def find(spool: Spool, caller: Caller) -> Found:
         agent = agents.by_session(spool.db, caller.session, caller.kind)
         if agent:
             return Found(agent.name, agent, True, f"the session id of {caller.kind}")
-    for ancestor in caller.ancestors:
+    for ancestor in caller.lineage:
         agent = agents.by_process(spool.db, ancestor)
         # A harness started from a person's terminal is not that person.
         if agent and agent.kind == caller.kind and agent.session in (None, caller.session):
@@ -90,7 +90,7 @@ def is_mine(agent: Agent, caller: Caller) -> bool:
         return True  # one person at several terminals; only its own user can open the spool
     if agent.session and agent.session == caller.session:
         return True
-    return agent.process is not None and agent.process in caller.ancestors
+    return agent.process is not None and agent.process in caller.lineage
 
 
 def _find_named(spool: Spool, caller: Caller, name: str) -> Found:
