@@ -25,6 +25,8 @@ class Bells:
 
         ``truncate`` by name extends the file without opening it, so watchers of closing writers sleep on.
         """
+        if self.is_ringing(name):
+            return  # and nobody can silence it before our commit
         try:
             os.truncate(self.path(name), 1)
         except FileNotFoundError:

@@ -6,7 +6,6 @@ a pid means nothing.
 
 from __future__ import annotations
 
-import fcntl
 import os
 
 
@@ -22,7 +21,9 @@ class Holder:
         except FileNotFoundError:
             os.makedirs(directory, 0o700, exist_ok=True)
             self._fd = os.open(self._path, flags, 0o600)
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        from fcntl import LOCK_EX, flock  # most calls hold no lock and ask for none
+
+        flock(self._fd, LOCK_EX)
 
     def release(self) -> None:
         """Be dead for everybody else; safe to call twice."""
@@ -39,8 +40,10 @@ def is_alive(directory: str, token: str) -> bool:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
+    from fcntl import LOCK_NB, LOCK_SH, flock
+
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        flock(fd, LOCK_SH | LOCK_NB)
     except BlockingIOError:
         return True
     finally:

@@ -1,7 +1,8 @@
 """``NamedTuple`` without the price of importing ``typing`` (half the start of a cold command).
 
 Type checkers see ``typing.NamedTuple``; at run time a class body's annotations become the fields of a tuple, with
-the defaults written there. Only what this package uses is here: construction, attributes, ``_asdict``, ``_replace``.
+the defaults written there. Only what this package uses is here: construction, attributes, ``_make``,
+``_asdict``, ``_replace``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ else:
 
         def __new__(cls, *values, **named):  # noqa: D102 - as NamedTuple's
             fields = cls._fields
+            if len(values) == len(fields) and not named:
+                return tuple.__new__(cls, values)
             missing = len(fields) - len(values)
             if missing:
                 defaults = dict(zip(fields[len(fields) - len(cls._defaults) :], cls._defaults, strict=True))
@@ -38,6 +41,10 @@ else:
                     raise TypeError(f"{cls.__name__} misses its field {error}") from None
             if named or missing < 0:
                 raise TypeError(f"{cls.__name__} has no field for {named or values[len(fields) :]}")
+            return tuple.__new__(cls, values)
+
+        @classmethod
+        def _make(cls, values):
             return tuple.__new__(cls, values)
 
         def __getnewargs__(self):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import stat
 
 from agentmail.errors import NotDelivered, Terminated
 
@@ -64,7 +64,7 @@ def end_cleanly_on_sigterm() -> None:
 
 def _reader_has_gone() -> bool:
     """Whether stdout is a pipe that nobody can read any more, although it took the bytes (``| head -0``)."""
-    if sys.platform == "win32":
+    if not stat.S_ISFIFO(os.fstat(STDOUT).st_mode):
         return False
     import select
 

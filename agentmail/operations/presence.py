@@ -6,10 +6,6 @@ from agentmail import locks, processes
 from agentmail.clock import now
 from agentmail.model import Agent
 from agentmail.spool import Spool, agents, mail, waiters
-from agentmail.values import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # An agent whose process cannot be named (a cron job, a sandbox) counts as live for an hour after it did something.
 UNSEEN_MS = 3_600_000
@@ -27,33 +23,56 @@ def set_status(spool: Spool, agent: Agent, status: str) -> Agent:
 
 def is_gone(spool: Spool, agent: Agent) -> bool:
     """Whether an agent that the spool believes live has in truth ended."""
-    if not agent.live:
-        return False
-    unseen = now() - agent.active > UNSEEN_MS
-    gone = unseen if agent.process is None else processes.is_alive(agent.process) is False
-    return gone and not any(locks.is_alive(spool.locks, holder) for holder in waiters.holders(spool.db, agent.id))
+    return bool(_gone(spool, [agent]))
 
 
-def park_gone(spool: Spool, suspects: Iterable[Agent]) -> bool:
+def park_gone(spool: Spool, suspects: list[Agent]) -> bool:
     """Park every live agent of `suspects` whose session has ended; whether there was one."""
-    gone = [agent for agent in suspects if is_gone(spool, agent)]
+    gone = _gone(spool, suspects)
     for agent in gone:
         set_status(spool, agent, "parked")
     return bool(gone)
 
 
-def refreshed(spool: Spool, agent: Agent) -> Agent:
-    """The agent with its status as it is at this moment. Inside a transaction."""
-    return _change_status(spool, agent, "parked") if is_gone(spool, agent) else agent
+def refreshed(spool: Spool, known: list[Agent]) -> list[Agent]:
+    """The agents with their status as it is at this moment. Inside a transaction."""
+    gone = {agent.id: _change_status(spool, agent, "parked") for agent in _gone(spool, known)}
+    return [gone.get(agent.id, agent) for agent in known] if gone else known
 
 
-def reap(spool: Spool, agent: int) -> None:
-    """Forget an agent's dead waiters and return what dead readers had claimed. Inside a transaction."""
-    dead = [holder for holder in waiters.holders(spool.db, agent) if not locks.is_alive(spool.locks, holder)]
-    for holder in dead:
+def reap(spool: Spool, agent: int | None) -> None:
+    """Forget an agent's dead waiters and return what dead readers had claimed; None: anybody's. In a transaction."""
+    dead = [
+        (owner, holder)
+        for owner, holder in waiters.holders(spool.db, agent)
+        if not locks.is_alive(spool.locks, holder)
+    ]
+    for _, holder in dead:
         waiters.leave(spool.db, holder)
-    for holder in dead:
-        mail.give_back(spool.db, agent, holder, perhaps_seen=True)
+    for owner, holder in dead:
+        mail.give_back(spool.db, owner, holder, perhaps_seen=True)
+
+
+def _gone(spool: Spool, suspects: list[Agent]) -> list[Agent]:
+    alive: dict[str | None, bool | None] = {}  # many agents may share a process
+    time = now()
+    gone = []
+    for agent in suspects:
+        if not agent.live:
+            continue
+        if agent.process is None:
+            ended = time - agent.active > UNSEEN_MS
+        else:
+            if agent.process not in alive:
+                alive[agent.process] = processes.is_alive(agent.process)
+            ended = alive[agent.process] is False
+        if ended and not _holds_a_lock(spool, agent):
+            gone.append(agent)
+    return gone
+
+
+def _holds_a_lock(spool: Spool, agent: Agent) -> bool:
+    return any(locks.is_alive(spool.locks, holder) for _, holder in waiters.holders(spool.db, agent.id))
 
 
 def _change_status(spool: Spool, agent: Agent, status: str) -> Agent:

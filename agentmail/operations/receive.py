@@ -122,7 +122,7 @@ class Wait:
             return self._deliver(messages)
         if self._peer and agents.by_id(spool.db, self._peer.id).stops != self._peer.stops:
             return self._end("stopped")
-        self._others = [token for token in waiters.holders(spool.db, me.id) if token != self._holder.token]
+        self._others = [token for _, token in waiters.holders(spool.db, me.id) if token != self._holder.token]
         return None
 
     def _deliver(self, messages: tuple[Message, ...]) -> Delivery:

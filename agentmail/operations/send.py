@@ -121,13 +121,7 @@ def _deliver(session: Session, to: str, draft: Draft, struck: list[str]) -> Sent
         verified=session.verified,
         once=draft.once,
     )
-    receipts = []
-    for agent in recipients:
-        spool.bells.ring(agent.name)
-        receipt = _put(spool, message, agent)
-        mail.note_outcome(spool.db, message, agent.id, receipt.outcome)
-        receipts.append(receipt)
-        struck.append(agent.name)
+    receipts = _address(spool, message, recipients, struck)
     if draft.reply_to:
         mail.handle(spool.db, me.id, draft.reply_to, now())
     return Sent(message, to, (*receipts, *failed))
@@ -137,13 +131,13 @@ def _recipients(session: Session, to: str, hold: bool) -> tuple[list[Agent], lis
     """Who can get the mail, and a failed receipt for who cannot."""
     spool, me = session.spool, session.me
     if to.lower() == EVERYBODY:
-        others = [presence.refreshed(spool, agent) for agent in agents.live(spool.db) if agent.id != me.id]
-        candidates = [agent for agent in others if agent.live]
+        others = [agent for agent in agents.live(spool.db) if agent.id != me.id]
+        candidates = [agent for agent in presence.refreshed(spool, others) if agent.live]
     else:
         named = agents.by_name(spool.db, to) or (_expect(spool, to) if hold else None)
         if named is None or (named.status == "expected" and not hold):
             return [], [Receipt(to, "failed", _unknown(session, to))]
-        candidates = [presence.refreshed(spool, named)]
+        candidates = presence.refreshed(spool, [named])
     if settings.get(spool.db, "overflow") != "refuse":
         return candidates, []
     cap = int(settings.get(spool.db, "cap"))
@@ -156,22 +150,24 @@ def _recipients(session: Session, to: str, hold: bool) -> tuple[list[Agent], lis
     return [agent for agent in candidates if full[agent.id] < cap], failed
 
 
-def _put(spool: Spool, message: int, agent: Agent) -> Receipt:
-    presence.reap(spool, agent.id)
-    cap, before = int(settings.get(spool.db, "cap")), mail.unread(spool.db, agent.id)
-    doomed = mail.oldest_pending(spool.db, agent.id, before + 1 - cap) if before >= cap else []
-    mail.address(spool.db, message, [agent.id])
-    waiting = mail.state(spool.db, message, agent.id) == "claimed"
-    shown = agent.status == "running" and bool(agent.hooks)
-    return Receipt(
-        agent.name,
-        "injected" if waiting or shown else "queued",
-        status=agent.status,
-        since=agent.since,
-        unread=before - (0 if waiting else len(doomed)),
-        waiting=waiting,
-        dropped=() if waiting else tuple(doomed),
-    )
+def _address(spool: Spool, message: int, recipients: list[Agent], struck: list[str]) -> list[Receipt]:
+    presence.reap(spool, recipients[0].id if len(recipients) == 1 else None)
+    for agent in recipients:
+        spool.bells.ring(agent.name)
+    known = {agent.id: agent for agent in recipients}
+    placed = mail.address(spool.db, message, list(known))
+    dropped = mail.dropped_for(spool.db, message)
+    receipts = []
+    for recipient, state, outcome, pending in placed:
+        agent = known[recipient]
+        waiting = state == "claimed"
+        if waiting:
+            struck.append(agent.name)
+        unread = pending if waiting else pending - 1
+        receipts.append(
+            Receipt(agent.name, outcome, None, agent.status, agent.since, unread, waiting, dropped.get(recipient, ()))
+        )
+    return receipts
 
 
 def _await(session: Session, sent: Sent, draft: Draft, holder: Holder) -> Wait | None:
@@ -190,8 +186,7 @@ def _await(session: Session, sent: Sent, draft: Draft, holder: Holder) -> Wait |
 
 def _repeat(session: Session, to: str, message: int) -> Sent:
     """The receipt of an earlier send with the same key, from what was kept of it."""
-    db = session.spool.db
-    receipts = [Receipt(agents.by_id(db, agent).name, outcome) for agent, outcome in mail.outcomes(db, message)]
+    receipts = [Receipt(name, outcome) for name, outcome in mail.outcomes(session.spool.db, message)]
     return Sent(message, to, tuple(receipts), repeated=True)
 
 

@@ -49,7 +49,7 @@ def by_process(db: Database, process: str) -> Agent | None:
 
 def live(db: Database) -> list[Agent]:
     """All running and idle agents."""
-    return [Agent(*row) for row in db.rows(_SELECT + "WHERE status IN ('running', 'idle') ORDER BY id")]
+    return [Agent._make(row) for row in db.rows(_SELECT + "WHERE status IN ('running', 'idle') ORDER BY id")]
 
 
 def names(db: Database) -> list[str]:
@@ -81,7 +81,7 @@ def peers(db: Database, but: int | None) -> list[Peer]:
         """,
         but=but,
     )
-    return [Peer(*row) for row in rows]
+    return [Peer._make(row) for row in rows]
 
 
 def add(db: Database, *, now: int, **columns: object) -> Agent:
@@ -90,7 +90,7 @@ def add(db: Database, *, now: int, **columns: object) -> Agent:
     given = ", ".join(columns)
     values = ", ".join(f":{name}" for name in columns)
     row = db.row(f"INSERT INTO agents ({given}) VALUES ({values}) RETURNING {_COLUMNS}", **columns)
-    return Agent(*row or ())
+    return Agent._make(row or ())
 
 
 def change(db: Database, agent: int, **columns: object) -> Agent:
@@ -129,4 +129,4 @@ def told_of_drops(db: Database, agent: int, count: int) -> None:
 
 
 def _agent(row: tuple[object, ...] | None) -> Agent | None:
-    return Agent(*row) if row else None  # type: ignore[arg-type]
+    return Agent._make(row) if row else None

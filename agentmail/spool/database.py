@@ -51,6 +51,13 @@ class Database:
         except sqlite3.Error as error:
             raise self._unusable(error) from error
 
+    def run_many(self, sql: str, values: list[dict[str, object]]) -> None:
+        """Carry out `sql` once for each set of values."""
+        try:
+            self.connection.executemany(sql, values)
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+
     def transaction(self) -> Transaction:
         """Everything in the ``with`` block is written, or nothing; no other writer comes between."""
         return self._transaction

@@ -44,46 +44,57 @@ def store(
     )
 
 
-def address(db: Database, message: int, recipients: list[int]) -> None:
-    """Put the message into mailboxes; the schema numbers it, hands it to a waiter and keeps the cap."""
-    for recipient in recipients:
-        db.run(
-            "INSERT INTO receipts (message, recipient) VALUES (:message, :recipient)",
-            message=message,
-            recipient=recipient,
-        )
+def address(db: Database, message: int, recipients: list[int]) -> list[tuple[int, str, str, int]]:
+    """Put the message into mailboxes; give (recipient, state, outcome, pending messages) of each.
 
-
-def note_outcome(db: Database, message: int, recipient: int, outcome: str) -> None:
-    """Keep what the sender was told."""
+    The schema numbers it there, hands it to a waiter and keeps the cap. The outcome is kept with the receipt.
+    """
+    db.run_many(
+        "INSERT INTO receipts (message, recipient) VALUES (:message, :recipient)",
+        [{"message": message, "recipient": recipient} for recipient in recipients],
+    )
     db.run(
-        "UPDATE receipts SET outcome = :outcome WHERE message = :message AND recipient = :recipient",
-        outcome=outcome,
+        """
+        UPDATE receipts SET outcome = CASE
+          WHEN state = 'claimed' THEN 'injected'
+          WHEN (SELECT status = 'running' AND hooks FROM agents WHERE id = recipient) THEN 'injected'
+          ELSE 'queued' END
+        WHERE message = :message
+        """,
         message=message,
-        recipient=recipient,
+    )
+    return db.rows(
+        """
+        SELECT r.recipient, r.state, r.outcome,
+               (SELECT count(*) FROM receipts AS p WHERE p.recipient = r.recipient AND p.state = 'pending')
+        FROM receipts AS r WHERE r.message = :message
+        """,
+        message=message,
     )
 
 
-def outcomes(db: Database, message: int) -> list[tuple[int, str]]:
-    """(recipient, outcome) as the sender was told, in order of the recipients' registration."""
-    return [
-        (int(agent), str(outcome))
-        for agent, outcome in db.rows(
-            "SELECT recipient, coalesce(outcome, 'queued') FROM receipts WHERE message = :message",
-            message=message,
-        )
-    ]
-
-
-def state(db: Database, message: int, recipient: int) -> str:
-    """The state of one receipt."""
-    return str(
-        db.value(
-            "SELECT state FROM receipts WHERE message = :message AND recipient = :recipient",
-            message=message,
-            recipient=recipient,
-        )
+def outcomes(db: Database, message: int) -> list[tuple[str, str]]:
+    """(recipient's name, outcome) as the sender was told, in order of the recipients' registration."""
+    return db.rows(
+        "SELECT a.name, coalesce(r.outcome, 'queued') FROM receipts AS r JOIN agents AS a ON a.id = r.recipient"
+        " WHERE r.message = :message ORDER BY a.id",
+        message=message,
     )
+
+
+def dropped_for(db: Database, message: int) -> dict[int, tuple[tuple[int, str], ...]]:
+    """By recipient, (id, sender) of the messages that were dropped to make room for this one."""
+    dropped: dict[int, tuple[tuple[int, str], ...]] = {}
+    for recipient, former, sender in db.rows(
+        """
+        SELECT r.recipient, m.id, s.name FROM receipts AS r
+        JOIN messages AS m ON m.id = r.message JOIN agents AS s ON s.id = m.sender
+        WHERE r.dropped_for = :message ORDER BY m.id
+        """,
+        message=message,
+    ):
+        dropped[recipient] = (*dropped.get(recipient, ()), (former, sender))
+    return dropped
 
 
 def unread(db: Database, recipient: int) -> int:
@@ -94,22 +105,6 @@ def unread(db: Database, recipient: int) -> int:
             recipient=recipient,
         )
     )
-
-
-def oldest_pending(db: Database, recipient: int, limit: int) -> list[tuple[int, str]]:
-    """(id, sender) of the oldest pending messages."""
-    return [
-        (int(message), str(sender))
-        for message, sender in db.rows(
-            """
-            SELECT m.id, s.name FROM receipts AS r
-            JOIN messages AS m ON m.id = r.message JOIN agents AS s ON s.id = m.sender
-            WHERE r.recipient = :recipient AND r.state = 'pending' ORDER BY r.message LIMIT :limit
-            """,
-            recipient=recipient,
-            limit=limit,
-        )
-    ]
 
 
 def is_empty(db: Database, recipient: int) -> bool:
@@ -262,12 +257,7 @@ def find(db: Database, message: int) -> Message | None:
         """,
         message=message,
     )
-    return _message(row) if row else None
-
-
-def sender_of(db: Database, message: int) -> int:
-    """The agent id of a known message's sender."""
-    return int(db.value("SELECT sender FROM messages WHERE id = :message", message=message))
+    return Message._make(row) if row else None
 
 
 def is_addressed(db: Database, message: int, recipient: int) -> bool:
@@ -292,7 +282,7 @@ def stages(db: Database, message: int) -> tuple[Stages, ...]:
         """,
         message=message,
     )
-    return tuple(Stages(*row) for row in rows)
+    return tuple(Stages._make(row) for row in rows)
 
 
 def history(db: Database, agent: int | None, other: int | None, limit: int) -> tuple[Message, ...]:
@@ -315,12 +305,8 @@ def history(db: Database, agent: int | None, other: int | None, limit: int) -> t
         other=other,
         limit=limit,
     )
-    return tuple(_message(row) for row in rows)
+    return tuple(Message._make(row) for row in rows)
 
 
 def _messages(db: Database, where: str, **values: object) -> tuple[Message, ...]:
-    return tuple(_message(row) for row in db.rows(_MESSAGES + where, **values))
-
-
-def _message(row: tuple[object, ...]) -> Message:
-    return Message(*row)  # type: ignore[arg-type]
+    return tuple(Message._make(row) for row in db.rows(_MESSAGES + where, **values))

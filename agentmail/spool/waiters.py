@@ -45,18 +45,17 @@ def leave(db: Database, holder: str) -> None:
     db.run("DELETE FROM waiters WHERE holder = :holder", holder=holder)
 
 
-def holders(db: Database, agent: int) -> list[str]:
-    """The locks of all that wait for, or have claimed, mail of that agent."""
-    return [
-        str(holder)
-        for (holder,) in db.rows(
-            """
-            SELECT holder FROM waiters WHERE agent = :agent
-            UNION SELECT holder FROM receipts WHERE recipient = :agent AND state = 'claimed'
-            """,
-            agent=agent,
+def holders(db: Database, agent: int | None) -> list[tuple[int, str]]:
+    """(agent, lock) of all that wait for, or have claimed, mail of that agent; None: of anybody."""
+    if agent is None:
+        return db.rows(
+            "SELECT agent, holder FROM waiters UNION SELECT recipient, holder FROM receipts WHERE state = 'claimed'"
         )
-    ]
+    return db.rows(
+        "SELECT agent, holder FROM waiters WHERE agent = :agent"
+        " UNION SELECT recipient, holder FROM receipts WHERE recipient = :agent AND state = 'claimed'",
+        agent=agent,
+    )
 
 
 def waiting_for(db: Database, peer: int) -> list[str]:
@@ -72,9 +71,4 @@ def waiting_for(db: Database, peer: int) -> list[str]:
 
 def awaited_by(db: Database, agent: int) -> list[tuple[int, str]]:
     """(peer, lock) of each of the agent's waits for one particular peer."""
-    return [
-        (int(peer), str(holder))
-        for peer, holder in db.rows(
-            "SELECT sender, holder FROM waiters WHERE agent = :agent AND sender IS NOT NULL", agent=agent
-        )
-    ]
+    return db.rows("SELECT sender, holder FROM waiters WHERE agent = :agent AND sender IS NOT NULL", agent=agent)

@@ -105,12 +105,14 @@ CREATE TABLE receipts (
   read INTEGER,
   handled INTEGER,
   dropped INTEGER,
+  dropped_for INTEGER,                  -- the message that took its place in a full mailbox
   PRIMARY KEY (message, recipient)
 ) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX receipt_numbers ON receipts (recipient, n);
 CREATE INDEX receipt_pending ON receipts (recipient, message) WHERE state = 'pending';
 CREATE INDEX receipt_claimed ON receipts (recipient, holder) WHERE state = 'claimed';
+CREATE INDEX receipt_dropped_for ON receipts (dropped_for) WHERE dropped_for IS NOT NULL;
 
 CREATE TABLE waiters (
   id INTEGER PRIMARY KEY AUTOINCREMENT,  -- the lower, the older
@@ -132,35 +134,57 @@ CREATE TABLE waiters (
 CREATE INDEX waiters_of ON waiters (agent, id);
 CREATE INDEX waiters_for ON waiters (sender) WHERE sender IS NOT NULL;
 
--- New mail is numbered; setting its state again lets receipt_pending hand it on, as for mail that comes back.
+-- Which waiter may have which message.
+CREATE VIEW matches AS
+  SELECT w.id AS waiter, w.agent AS recipient, w.holder, m.id AS message,
+         w.answers IS NOT NULL AND m.reply_to IS w.answers AS is_answer
+  FROM waiters AS w CROSS JOIN messages AS m
+  WHERE w.after < m.id AND (w.sender IS NULL OR w.sender = m.sender);
+
+CREATE TRIGGER receipt_refused BEFORE INSERT ON receipts
+WHEN NEW.state = 'pending' AND (SELECT value FROM settings WHERE name = 'overflow') = 'refuse'
+  AND (SELECT count(*) FROM receipts WHERE recipient = NEW.recipient AND state = 'pending')
+    >= (SELECT value FROM settings WHERE name = 'cap')
+BEGIN
+  SELECT RAISE(ABORT, 'mailbox full');
+END;
+
+-- New mail gets its number, and the oldest waiter that it matches as its holder.
 CREATE TRIGGER receipt_stored AFTER INSERT ON receipts WHEN NEW.state = 'pending'
 BEGIN
-  SELECT RAISE(ABORT, 'mailbox full')
-    WHERE (SELECT value FROM settings WHERE name = 'overflow') = 'refuse'
-      AND (SELECT count(*) FROM receipts WHERE recipient = NEW.recipient AND state = 'pending')
-        > (SELECT value FROM settings WHERE name = 'cap');
   UPDATE agents SET last_n = last_n + 1 WHERE id = NEW.recipient;
-  UPDATE receipts SET n = (SELECT last_n FROM agents WHERE id = NEW.recipient), state = 'pending'
+  UPDATE receipts
+    SET n = (SELECT last_n FROM agents WHERE id = NEW.recipient),
+        holder = (SELECT holder FROM matches WHERE recipient = NEW.recipient AND message = NEW.message
+                  ORDER BY waiter LIMIT 1)
     WHERE message = NEW.message AND recipient = NEW.recipient;
 END;
 
-CREATE TRIGGER receipt_pending AFTER UPDATE OF state ON receipts WHEN NEW.state = 'pending'
+-- So does mail that comes back; naming n lets receipt_over look again.
+CREATE TRIGGER receipt_returned AFTER UPDATE OF state ON receipts
+WHEN NEW.state = 'pending' AND OLD.state <> 'pending'
 BEGIN
   UPDATE receipts
-    SET state = 'claimed',
-        offered = coalesce(offered, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
-        holder = (
-          SELECT holder FROM waiters
-          WHERE agent = NEW.recipient AND after < NEW.message
-            AND (sender IS NULL OR sender = (SELECT sender FROM messages WHERE id = NEW.message))
-          ORDER BY id LIMIT 1)
-    WHERE message = NEW.message AND recipient = NEW.recipient AND EXISTS (
-      SELECT 1 FROM waiters
-      WHERE agent = NEW.recipient AND after < NEW.message
-        AND (sender IS NULL OR sender = (SELECT sender FROM messages WHERE id = NEW.message)));
-  DELETE FROM waiters WHERE agent = NEW.recipient AND holder = (
-    SELECT holder FROM receipts WHERE message = NEW.message AND recipient = NEW.recipient);
-  UPDATE receipts SET state = 'dropped'
+    SET n = n,
+        holder = (SELECT holder FROM matches WHERE recipient = NEW.recipient AND message = NEW.message
+                  ORDER BY waiter LIMIT 1)
+    WHERE message = NEW.message AND recipient = NEW.recipient;
+END;
+
+CREATE TRIGGER receipt_taken AFTER UPDATE OF holder ON receipts
+WHEN NEW.state = 'pending' AND NEW.holder IS NOT NULL
+BEGIN
+  UPDATE receipts SET state = 'claimed', offered = coalesce(offered, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
+    WHERE message = NEW.message AND recipient = NEW.recipient;
+  DELETE FROM waiters WHERE holder = NEW.holder;
+END;
+
+CREATE TRIGGER receipt_over AFTER UPDATE OF n ON receipts
+WHEN NEW.state = 'pending' AND NEW.holder IS NULL
+  AND (SELECT count(*) FROM receipts WHERE recipient = NEW.recipient AND state = 'pending')
+    > (SELECT value FROM settings WHERE name = 'cap')
+BEGIN
+  UPDATE receipts SET state = 'dropped', dropped_for = NEW.message
     WHERE recipient = NEW.recipient AND state = 'pending' AND message IN (
       SELECT message FROM receipts WHERE recipient = NEW.recipient AND state = 'pending'
       ORDER BY message DESC LIMIT -1 OFFSET (SELECT value FROM settings WHERE name = 'cap'));
@@ -169,22 +193,16 @@ END;
 CREATE TRIGGER receipt_dropped AFTER UPDATE OF state ON receipts
 WHEN NEW.state = 'dropped' AND OLD.state <> 'dropped'
 BEGIN
-  UPDATE receipts SET dropped = CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)
-    WHERE message = NEW.message AND recipient = NEW.recipient;
+  UPDATE receipts SET dropped = CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) WHERE message = NEW.message AND recipient = NEW.recipient;
   UPDATE agents SET untold = untold + 1 WHERE id = NEW.recipient;
 END;
 
--- Who waits for mail that is already there gets the oldest that matches, at once.
+-- Who waits for mail that is already there gets the oldest that matches, an answer before all others.
 CREATE TRIGGER waiter_registered AFTER INSERT ON waiters
 BEGIN
-  UPDATE receipts
-    SET state = 'claimed', holder = NEW.holder,
-        offered = coalesce(offered, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
+  UPDATE receipts SET holder = NEW.holder
     WHERE recipient = NEW.agent AND message = (
-      SELECT r.message FROM receipts AS r JOIN messages AS m ON m.id = r.message
-      WHERE r.recipient = NEW.agent AND r.state = 'pending' AND r.message > NEW.after
-        AND (NEW.sender IS NULL OR m.sender = NEW.sender)
-      ORDER BY NEW.answers IS NULL OR m.reply_to IS NOT NEW.answers, r.message LIMIT 1);
-  DELETE FROM waiters WHERE id = NEW.id AND EXISTS (
-    SELECT 1 FROM receipts WHERE recipient = NEW.agent AND state = 'claimed' AND holder = NEW.holder);
+      SELECT r.message FROM receipts AS r JOIN matches AS m ON m.message = r.message
+      WHERE r.recipient = NEW.agent AND r.state = 'pending' AND m.waiter = NEW.id
+      ORDER BY m.is_answer DESC, r.message LIMIT 1);
 END;
