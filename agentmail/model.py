@@ -5,6 +5,7 @@ from __future__ import annotations
 from agentmail.values import NamedTuple
 
 EVERYBODY = "all"
+HUB = "relay"  # the channel that everybody is always in
 
 
 class Agent(NamedTuple):
@@ -43,6 +44,7 @@ class Message(NamedTuple):
     reply_to: int | None
     verified: int  # 1: the sending process was matched to the sender
     redelivered: int  # 1: it may have been seen before
+    channel: str | None = None  # where it was posted
 
 
 class Receipt(NamedTuple):
@@ -56,6 +58,7 @@ class Receipt(NamedTuple):
     unread: int = 0  # pending besides this message
     waiting: bool = False  # a blocked wait took it
     dropped: tuple[tuple[int, str], ...] = ()  # (id, sender) of each message that made room for this one
+    members: int | None = None  # of a channel, besides the sender
 
 
 class Sent(NamedTuple):
@@ -110,3 +113,22 @@ class Announcement(NamedTuple):
 
     text: str
     ts: int
+
+
+class Channel(NamedTuple):
+    """A channel as `channel list` shows it."""
+
+    name: str
+    members: int
+    joined: int  # 1: the one who asks is a member
+    unread: int
+
+
+class Event(NamedTuple):
+    """Somebody came or went."""
+
+    id: int
+    name: str
+    what: str  # joined, left, died, aborted
+    kind: str
+    directory: str | None

@@ -9,6 +9,7 @@ from agentmail.model import EVERYBODY
 
 _FIRST = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _LATER = _FIRST | frozenset("._-")
+LETTERS = "".join(sorted(_LATER))
 LONGEST = 64
 
 

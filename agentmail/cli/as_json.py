@@ -10,7 +10,7 @@ from agentmail.cli.render import safe
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agentmail.model import Message, Peer, Receipt, Stages
+    from agentmail.model import Channel, Message, Peer, Receipt, Stages
 
 
 def dump(op: str, **parts: Any) -> str:
@@ -27,6 +27,7 @@ def message(item: Message) -> dict[str, Any]:
     record: dict[str, Any] = {"id": str(item.id), "n": item.n, "from": item.sender, "to": item.to}
     record.update(body=item.body, ts=item.ts)
     record.update(replyTo=str(item.reply_to) if item.reply_to else None)
+    record.update(channel=item.channel)
     record.update(claimed=not item.verified or None, redelivered=bool(item.redelivered) or None)
     return _present(record)
 
@@ -57,6 +58,12 @@ def peer(item: Peer) -> dict[str, Any]:
             "directory": item.directory,
         }
     )
+
+
+def channel(item: Channel) -> dict[str, Any]:
+    """A channel; unread only of one that the caller is in."""
+    unread = item.unread if item.joined else None
+    return _present({"name": item.name, "members": item.members, "joined": bool(item.joined), "unread": unread})
 
 
 def stages(item: Stages) -> dict[str, Any]:

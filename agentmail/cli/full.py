@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import TYPE_CHECKING, Any, Optional
 
 import typer
@@ -10,7 +11,7 @@ from typer.main import get_command
 
 from agentmail import __version__
 from agentmail.cli.call import Call, make
-from agentmail.cli.table import COMMANDS, COMMON, FLAG, Argument, Command, Option
+from agentmail.cli.table import BY_NAME, COMMANDS, COMMON, FLAG, Argument, Command, Option
 from agentmail.errors import BadInput
 
 if TYPE_CHECKING:
@@ -23,24 +24,24 @@ _EPILOG = "Run 'agentmail COMMAND --help' for the options and examples of a comm
 def parse(words: list[str]) -> Call | None:
     """The call in `words`; None if help or the version was printed. Raises `BadInput`."""
     try:
-        result = get_command(build()).main(words, prog_name="agentmail", standalone_mode=False)
+        result = build().main(words or ["--help"], prog_name="agentmail", standalone_mode=False)
     except Exception as error:
         # typer carries its own copy of click, whose exceptions have no public home.
         if not hasattr(error, "format_message"):
             raise
-        raise BadInput(_one_line(error)) from error
+        raise BadInput(_one_line(error, words)) from error
     return result if isinstance(result, Call) else None
 
 
-def build() -> typer.Typer:
-    """The typer application; each command gives its `Call`."""
+@cache
+def build() -> Any:
+    """The click command that typer makes of the table; each subcommand gives its `Call`."""
     app = typer.Typer(
         help="Mail between coding agents on one machine.",
         epilog=_EPILOG,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=False,
-        no_args_is_help=True,
         context_settings=_SETTINGS,
     )
     app.callback()(_root())
@@ -51,20 +52,22 @@ def build() -> typer.Typer:
             epilog=_examples(command),
             context_settings=_SETTINGS,
         )(_function(command))
-    return app
+    return get_command(app)
 
 
 def _root() -> Callable[..., None]:
     def root(context: typer.Context, **values: Any) -> None:
-        if values.pop("version"):
+        context.obj = values
+
+    def show_version(asked: bool) -> None:
+        if asked:
             typer.echo(f"agentmail {__version__}")
             raise typer.Exit
-        context.obj = values
 
     version = inspect.Parameter(
         "version",
         inspect.Parameter.KEYWORD_ONLY,
-        default=typer.Option(False, "--version", help="Show the version and exit.", is_eager=True),
+        default=typer.Option(False, VERSION.name, help=VERSION.help, is_eager=True, callback=show_version),
         annotation=bool,
     )
     return _signed(root, [_parameter(option) for option in COMMON] + [version])
@@ -119,10 +122,13 @@ def _examples(command: Command) -> str | None:
     return "\b\nExamples:\n" + "\n".join(f"  {example}" for example in command.examples)
 
 
-def _one_line(error: Any) -> str:
-    message = str(error.format_message()).strip().rstrip(".").replace("\n", " ")
+def _one_line(error: Any, words: list[str]) -> str:
+    """What went wrong, and where to look it up."""
     context = getattr(error, "ctx", None)
-    where = context.command_path if context else "agentmail"
+    command = BY_NAME.get(context.info_name if context else words[0])
+    message = str(error.format_message()).strip().rstrip(".").replace("\n", " ")
     message = message[:1].lower() + message[1:]
-    extra = "; put '--' before a message that starts with '-'" if "No such option" in str(error) else ""
-    return f"{message}{extra}; see '{where} --help'"
+    if command and "no such option" in message and any(argument.many for argument in command.arguments):
+        message += "; put '--' before a message that starts with '-'"
+    see = " See" if message.endswith("?") else "; see"
+    return f"{message}{see} 'agentmail {command.name + ' ' if command else ''}--help'"

@@ -6,7 +6,7 @@ from agentmail.cli import output, render
 from agentmail.cli.call import Call
 from agentmail.cli.context import as_reader, look
 from agentmail.errors import BadInput
-from agentmail.operations import directory, history
+from agentmail.operations import channels, directory, history
 from agentmail.operations.send import resolve
 
 DEFAULT_LINES = 10
@@ -37,11 +37,12 @@ def log_(call: Call) -> int:
     name = call.text("with")
     other = directory.named(spool, name) if name is not None else None
     everybody = call.flag("all")
-    messages = (
-        history.log(spool, None if everybody else me, other, DEFAULT_LINES if limit is None else limit)
-        if me or everybody
-        else ()
-    )
+    lines = DEFAULT_LINES if limit is None else limit
+    channel = call.text("channel")
+    if channel is not None:
+        messages = channels.read_log(spool, me, channel, lines)
+    else:
+        messages = history.log(spool, None if everybody else me, other, lines) if me or everybody else ()
     if call.flag("json"):
         from agentmail.cli import as_json
 

@@ -49,7 +49,15 @@ def wait_(call: Call) -> int:
     session = enter(call)
     name = call.text("from")
     sender = directory.named(session.spool, name) if name is not None else None
-    waiting = receive.wait(session, sender=sender, asked=asked)
+    channel = call.text("channel")
+    if sender and channel is not None:
+        raise BadInput("--from and --channel exclude each other; use one of them")
+    if channel is None:
+        waiting = receive.wait(session, sender=sender, asked=asked)
+    else:
+        from agentmail.operations import channels
+
+        waiting = channels.wait(session, channel, asked)
     if sender:
         _warn_of_ring(session, sender.name)
     got = _outcome(waiting)

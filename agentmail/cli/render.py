@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentmail import durations
 from agentmail.clock import now
-from agentmail.model import Announcement, Message, Peer, Receipt, Sent, Stages, Stopped
+from agentmail.model import Announcement, Channel, Message, Peer, Receipt, Sent, Stages, Stopped
 from agentmail.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def receipt(item: Receipt) -> str:
     line = f"{item.to}: {item.outcome}"
     if item.error:
         line += f" — {item.error}"
+    elif item.members is not None:
+        line += f": {_count(item.members, 'other member')}"
     elif item.status:
         line += f": {_circumstances(item)}"
     for dropped, sender in item.dropped:
@@ -136,8 +138,19 @@ def _escape(letter: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def channels(items: Sequence[Channel]) -> str:
+    """The bullets of `channel list`."""
+    lines = []
+    for item in items:
+        mine = f", joined, {item.unread} unread" if item.joined else ""
+        lines.append(f"- {item.name}: {_count(item.members, 'member')}{mine}")
+    return "\n".join(lines)
+
+
 def _tags(item: Message) -> str:
     tags = []
+    if item.channel and not item.to.startswith("+"):
+        tags.append(f"in +{item.channel}")
     if not item.verified:
         tags.append("claimed")
     if item.redelivered:

@@ -13,7 +13,10 @@ VALUE = "value"
 
 
 class Option(NamedTuple):
-    """``--name`` or ``--name VALUE``. ``_`` in `key` stands for ``-``."""
+    """``--name`` or ``--name VALUE``. ``_`` in `key` stands for ``-``.
+
+    The shells complete a value by its `metavar`: NAME is an agent's, PATH a file's; ``a|b`` are the only values.
+    """
 
     key: str
     kind: str
@@ -28,11 +31,12 @@ class Option(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """A positional argument; `many` takes all that follow."""
+    """A positional argument; `many` takes all that follow. `values` is what a shell can offer for it."""
 
     key: str
     help: str
     many: bool = False
+    values: str = ""  # like an option's metavar
 
 
 class Command(NamedTuple):
@@ -70,8 +74,8 @@ COMMANDS = (
     Command(
         "send",
         "mail",
-        "Send a message to an agent, or to all live ones.",
-        (Argument("to", "An agent's name, or 'all'."), MESSAGE),
+        "Send a message to an agent, to all live ones, or to a channel.",
+        (Argument("to", "An agent's name, 'all', or a channel as +NAME."), MESSAGE),
         (
             BODY_FILE,
             Option("reply_to", VALUE, "The message that this one answers.", "ID"),
@@ -96,6 +100,7 @@ COMMANDS = (
         (),
         (
             FROM,
+            Option("channel", VALUE, "A post in this channel instead of a message to you.", "NAME"),
             TIMEOUT,
             TIMEOUT_MS,
             Option("exit_code", FLAG, "Exit with 124 if no message came in time."),
@@ -194,11 +199,20 @@ COMMANDS = (
         (),
         (
             Option("with", VALUE, "Only those exchanged with this agent.", "NAME"),
+            Option("channel", VALUE, "The posts of this channel.", "NAME"),
             LIMIT,
             Option("all", FLAG, "Everybody's messages."),
             *COMMON,
         ),
-        ("agentmail log --limit 20", "agentmail log --with bob"),
+        ("agentmail log --limit 20", "agentmail log --with bob", "agentmail log --channel relay"),
+    ),
+    Command(
+        "channel",
+        "channels",
+        "Join or leave a channel, or list them; everybody is in 'relay', always.",
+        (Argument("action", "join, leave or list."), Argument("name", "The channel; the first to join makes it.")),
+        COMMON,
+        ("agentmail channel list", "agentmail channel join frontend", "agentmail send +frontend the build is green"),
     ),
     Command(
         "config",

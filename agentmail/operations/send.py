@@ -6,10 +6,11 @@ from agentmail.clock import now
 from agentmail.errors import BadInput, NotDelivered
 from agentmail.locks import Holder
 from agentmail.model import EVERYBODY, Agent, Message, Receipt, Sent
-from agentmail.operations import presence
+from agentmail.operations import channels, presence
 from agentmail.operations.receive import Wait
 from agentmail.operations.session import Session
 from agentmail.spool import Spool, agents, mail, settings, waiters
+from agentmail.spool import channels as channel_rows
 from agentmail.values import NamedTuple
 
 # A number in a mailbox is small; a snowflake of this century is not.
@@ -101,17 +102,25 @@ def _check(session: Session, to: str, draft: Draft) -> None:
     size, limit = len(draft.body.encode()), int(settings.get(session.spool.db, "max_body"))
     if size > limit:
         raise BadInput(f"the message has {size} bytes and the limit is {limit}; send a path to a file instead")
-    if to.lower() == EVERYBODY and draft.await_reply:
-        raise BadInput("--await needs one peer and cannot be used with 'all'; send to one agent")
+    if draft.await_reply and (to.lower() == EVERYBODY or channels.is_channel(to)):
+        raise BadInput(f"--await needs one peer and cannot be used with {to!r}; send to one agent")
     if to.lower() == session.me.name.lower():
         raise BadInput(f"{to} is yourself; see 'agentmail list' for the others")
 
 
 def _deliver(session: Session, to: str, draft: Draft, struck: list[str]) -> Sent:
-    spool, me = session.spool, session.me
+    if channels.is_channel(to):
+        return _post(session, to, draft, struck)
     recipients, failed = _recipients(session, to, draft.hold)
     if not recipients:
         return Sent(None, to, tuple(failed))
+    message = _store(session, draft)
+    receipts = _address(session.spool, message, recipients, struck)
+    return Sent(message, to, (*receipts, *failed))
+
+
+def _store(session: Session, draft: Draft, channel: int | None = None) -> int:
+    spool, me = session.spool, session.me
     message = mail.store(
         spool.db,
         sender=me.id,
@@ -120,11 +129,24 @@ def _deliver(session: Session, to: str, draft: Draft, struck: list[str]) -> Sent
         reply_to=draft.reply_to,
         verified=session.verified,
         once=draft.once,
+        channel=channel,
     )
-    receipts = _address(spool, message, recipients, struck)
     if draft.reply_to:
         mail.handle(spool.db, me.id, draft.reply_to, now())
-    return Sent(message, to, (*receipts, *failed))
+    return message
+
+
+def _post(session: Session, to: str, draft: Draft, struck: list[str]) -> Sent:
+    """One row whatever the membership; those whom the post names get it as mail, too."""
+    spool, me = session.spool, session.me
+    channel, name = channels.membership(session, to)
+    message = _store(session, draft, channel)
+    agents.change(spool.db, me.id, ticks=0)
+    members = channel_rows.others(spool.db, channel, me.id)
+    named = [agents.by_id(spool.db, agent) for agent in channels.mentions(draft.body, members)]
+    receipts = _address(spool, message, presence.refreshed(spool, named), struck) if named else []
+    struck += waiters.waiting_in(spool.db, channel)
+    return Sent(message, to, (Receipt(f"+{name}", "queued", members=len(members)), *receipts))
 
 
 def _recipients(session: Session, to: str, hold: bool) -> tuple[list[Agent], list[Receipt]]:

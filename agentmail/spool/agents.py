@@ -118,6 +118,12 @@ def announcements(db: Database, agent: int) -> list[Announcement]:
     ]
 
 
+def remind_less(db: Database, agent: int, shown: int) -> None:
+    """The agent has read that many messages again."""
+    if db.value("SELECT received FROM agents WHERE id = :agent", agent=agent):
+        db.run("UPDATE agents SET received = max(0, received - :shown) WHERE id = :agent", shown=shown, agent=agent)
+
+
 def untold_drops(db: Database, agent: int) -> int:
     """How many messages the agent lost to its full mailbox and has not been told of."""
     return int(db.value("SELECT untold FROM agents WHERE id = :agent", agent=agent))

@@ -13,7 +13,8 @@ EPOCH = 1_735_689_600_000
 LOW_BITS = 22
 
 _MESSAGES = """
-    SELECT m.id, r.n, s.name, t.name, m.body, m.ts, m.reply_to, m.verified, r.redelivered
+    SELECT m.id, r.n, s.name, t.name, m.body, m.ts, m.reply_to, m.verified, r.redelivered,
+           (SELECT name FROM channels WHERE id = m.channel)
     FROM receipts AS r
     JOIN messages AS m ON m.id = r.message
     JOIN agents AS s ON s.id = m.sender
@@ -22,15 +23,23 @@ _MESSAGES = """
 
 
 def store(
-    db: Database, *, sender: int, body: str, now: int, reply_to: int | None, verified: bool, once: str | None
+    db: Database,
+    *,
+    sender: int,
+    body: str,
+    now: int,
+    reply_to: int | None,
+    verified: bool,
+    once: str | None,
+    channel: int | None = None,
 ) -> int:
     """Store a message and give its id: higher than every earlier one, whatever the clock does."""
     return int(
         db.value(
             """
-            INSERT INTO messages (id, sender, body, ts, reply_to, verified, once)
+            INSERT INTO messages (id, sender, body, ts, reply_to, verified, once, channel)
             SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'messages'), 0) + 1, :floor),
-                   :sender, :body, :now, :reply_to, :verified, :once
+                   :sender, :body, :now, :reply_to, :verified, :once, :channel
             RETURNING id
             """,
             floor=(now - EPOCH) << LOW_BITS,
@@ -40,6 +49,7 @@ def store(
             reply_to=reply_to,
             verified=int(verified),
             once=once,
+            channel=channel,
         )
     )
 
@@ -250,10 +260,12 @@ def find(db: Database, message: int) -> Message | None:
     row = db.row(
         """
         SELECT m.id, NULL, s.name,
-               (SELECT group_concat(t.name, ', ') FROM receipts AS r JOIN agents AS t ON t.id = r.recipient
-                WHERE r.message = m.id),
-               m.body, m.ts, m.reply_to, m.verified, 0
-        FROM messages AS m JOIN agents AS s ON s.id = m.sender WHERE m.id = :message
+               coalesce('+' || c.name,
+                        (SELECT group_concat(t.name, ', ') FROM receipts AS r JOIN agents AS t ON t.id = r.recipient
+                         WHERE r.message = m.id)),
+               m.body, m.ts, m.reply_to, m.verified, 0, c.name
+        FROM messages AS m JOIN agents AS s ON s.id = m.sender LEFT JOIN channels AS c ON c.id = m.channel
+        WHERE m.id = :message
         """,
         message=message,
     )

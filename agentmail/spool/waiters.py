@@ -17,6 +17,7 @@ def register(
     sender: int | None = None,
     after: int = 0,
     answers: int | None = None,
+    channel: int | None = None,
 ) -> int:
     """Begin to wait; give the timeout in milliseconds, 0 for none.
 
@@ -25,8 +26,8 @@ def register(
     return int(
         db.value(
             """
-            INSERT INTO waiters (agent, holder, sender, after, answers, asked)
-            VALUES (:agent, :holder, :sender, :after, :answers,
+            INSERT INTO waiters (agent, holder, sender, after, answers, channel, asked)
+            VALUES (:agent, :holder, :sender, :after, :answers, :channel,
                     coalesce(:asked, (SELECT value FROM settings WHERE name = 'timeout_ms')))
             RETURNING timeout_ms
             """,
@@ -35,6 +36,7 @@ def register(
             sender=sender,
             after=after,
             answers=answers,
+            channel=channel,
             asked=asked,
         )
     )
@@ -72,3 +74,28 @@ def waiting_for(db: Database, peer: int) -> list[str]:
 def awaited_by(db: Database, agent: int) -> list[tuple[int, str]]:
     """(peer, lock) of each of the agent's waits for one particular peer."""
     return db.rows("SELECT sender, holder FROM waiters WHERE agent = :agent AND sender IS NOT NULL", agent=agent)
+
+
+def waiting_in(db: Database, channel: int) -> list[str]:
+    """The names of the agents that wait for a post in a channel."""
+    return [
+        str(name)
+        for (name,) in db.rows(
+            "SELECT DISTINCT a.name FROM waiters AS w JOIN agents AS a ON a.id = w.agent WHERE w.channel = :channel",
+            channel=channel,
+        )
+    ]
+
+
+def older_in(db: Database, channel: int, agent: int, holder: str) -> list[str]:
+    """The locks of the agent's waits for a post in a channel that began before the one of `holder`."""
+    return [
+        str(other)
+        for (other,) in db.rows(
+            "SELECT holder FROM waiters WHERE agent = :agent AND channel = :channel"
+            " AND id < (SELECT id FROM waiters WHERE holder = :holder)",
+            agent=agent,
+            channel=channel,
+            holder=holder,
+        )
+    ]
