@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+if not __package__:  # run by its path, as installed hooks do
+    sys.path[:0] = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+
 from agentmail.cli import fast, output
 from agentmail.cli.call import Call
 from agentmail.cli.table import BY_NAME

@@ -17,14 +17,17 @@ class Harness(NamedTuple):
     markers: tuple[str, ...]  # variables that are set in its hooks or tool calls
     sessions: tuple[str, ...]  # variables that hold its session id
     programs: tuple[str, ...]  # what its process may be called
+    many_sessions: bool = False  # one process may run several sessions
 
 
 # Seen in the real programs: Claude Code 2.1, Codex 0.171, Gemini CLI 0.61, OpenCode 1.18. oh-my-pi: documented only.
 # In this order, because an inner harness inherits the variables of the outer one, and Codex sets its own per call.
 HARNESSES = (
-    Harness("codex", ("CODEX_THREAD_ID", "CODEX_SESSION_ID"), ("CODEX_SESSION_ID", "CODEX_THREAD_ID"), ("codex",)),
+    Harness(
+        "codex", ("CODEX_THREAD_ID", "CODEX_SESSION_ID"), ("CODEX_SESSION_ID", "CODEX_THREAD_ID"), ("codex",), True
+    ),
     Harness("gemini", ("GEMINI_CLI", "GEMINI_SESSION_ID"), ("GEMINI_SESSION_ID",), ("gemini", "node")),
-    Harness("opencode", ("OPENCODE",), ("AGENTMAIL_SESSION",), ("opencode",)),
+    Harness("opencode", ("OPENCODE",), ("AGENTMAIL_SESSION",), ("opencode",), True),
     Harness("omp", ("OMPCODE", "PI_CODING_AGENT"), (), ("omp", "pi", "bun")),
     Harness("claude", ("CLAUDECODE",), ("CLAUDE_CODE_SESSION_ID",), ("claude", "claude.exe", "node")),
 )
@@ -33,13 +36,23 @@ HARNESSES = (
 class Caller:
     """The facts about the calling process; those that cost something are looked up when they are asked for."""
 
-    def __init__(self, named: str | None, force: bool = False, environ: dict[str, str] | None = None) -> None:
-        self.environ = dict(os.environ) if environ is None else environ
-        self.named = named or self.environ.get("AGENTMAIL_AGENT") or None
+    def __init__(self, named: str | None, force: bool = False) -> None:
+        self.named = named or os.environ.get("AGENTMAIL_AGENT") or None
         self.how = "--as" if named else "AGENTMAIL_AGENT" if self.named else ""
         self.force = force
         self._lineage: list[str] | None = None
         self._harness = self._find_harness()
+        self._session: str | None = None
+        self._directory: str | None = None
+
+    @classmethod
+    def of_hook(cls, kind: str, session: str, directory: str | None) -> Caller:
+        """The session that a harness names to its hook."""
+        caller = cls(None)
+        caller._harness = next(harness for harness in HARNESSES if harness.kind == kind)
+        caller._session = session
+        caller._directory = directory
+        return caller
 
     @property
     def kind(self) -> str:
@@ -47,11 +60,18 @@ class Caller:
         return self._harness.kind if self._harness else HUMAN
 
     @property
+    def shares_its_process(self) -> bool:
+        """Whether another session may run in the same process."""
+        return self._harness is not None and self._harness.many_sessions
+
+    @property
     def session(self) -> str | None:
         """The harness's session id, where it sets one."""
+        if self._session:
+            return self._session
         for variable in self._harness.sessions if self._harness else ():
-            if self.environ.get(variable):
-                return self.environ[variable]
+            if os.environ.get(variable):
+                return os.environ[variable]
         return None
 
     @property
@@ -77,13 +97,15 @@ class Caller:
     @property
     def directory(self) -> str:
         """The working directory; the root if it has been removed."""
+        if self._directory:
+            return self._directory
         try:
             return os.getcwd()
         except OSError:
             return "/"
 
     def _find_harness(self) -> Harness | None:
-        found = [harness for harness in HARNESSES if any(self.environ.get(name) for name in harness.markers)]
+        found = [harness for harness in HARNESSES if any(os.environ.get(name) for name in harness.markers)]
         if len(found) > 1:
             # One harness runs inside another: the nearest ancestor tells which, where it can be seen.
             for ancestor in self.lineage:

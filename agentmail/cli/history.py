@@ -35,7 +35,7 @@ def log_(call: Call) -> int:
     limit = call.number("limit")
     spool, me = look(call)
     name = call.text("with")
-    other = directory.named(spool, name) if name is not None else None
+    other = directory.named(spool, me, name) if name is not None else None
     everybody = call.flag("all")
     lines = DEFAULT_LINES if limit is None else limit
     channel = call.text("channel")

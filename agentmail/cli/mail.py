@@ -48,7 +48,7 @@ def wait_(call: Call) -> int:
     asked = call.timeout()
     session = enter(call)
     name = call.text("from")
-    sender = directory.named(session.spool, name) if name is not None else None
+    sender = directory.named(session.spool, session.me, name) if name is not None else None
     channel = call.text("channel")
     if sender and channel is not None:
         raise BadInput("--from and --channel exclude each other; use one of them")
@@ -79,7 +79,7 @@ def inbox_(call: Call) -> int:
     limit = call.number("limit")
     session = enter(call)
     name = call.text("from")
-    sender = directory.named(session.spool, name) if name is not None else None
+    sender = directory.named(session.spool, session.me, name) if name is not None else None
     delivery = receive.inbox(
         session,
         peek=call.flag("peek"),
@@ -168,7 +168,7 @@ def _write_message(call: Call, op: str, item: Message, **parts: object) -> None:
 
 
 def _warn_of_ring(session: Session, peer: str) -> None:
-    ring = receive.find_ring(session.spool, session.me, directory.named(session.spool, peer))
+    ring = receive.find_ring(session.spool, session.me, directory.named(session.spool, session.me, peer))
     if ring:
         output.warn(f"each of these waits for the next: {' → '.join(ring)}; somebody must answer first")
 

@@ -36,7 +36,7 @@ class Argument(NamedTuple):
     key: str
     help: str
     many: bool = False
-    values: str = ""  # like an option's metavar
+    values: str = ""  # as in an option's metavar
 
 
 class Command(NamedTuple):
@@ -68,6 +68,8 @@ AWAIT = Option("await", FLAG, "Wait for the answer and print it.")
 BODY_FILE = Option("body_file", VALUE, "Read the message from a file; '-' is stdin.", "PATH")
 ONCE = Option("once", VALUE, "Send at most once: a repeated key gives the first receipt again.", "KEY")
 LIMIT = Option("limit", VALUE, "At most so many messages.", "N")
+VERSION = Option("version", FLAG, "Show the version and exit.")
+HELP = Option("help", FLAG, "Show this message and exit.")
 MESSAGE = Argument("message", "The message; words are joined by one space. Without it, stdin is read.", many=True)
 
 COMMANDS = (
@@ -75,7 +77,7 @@ COMMANDS = (
         "send",
         "mail",
         "Send a message to an agent, to all live ones, or to a channel.",
-        (Argument("to", "An agent's name, 'all', or a channel as +NAME."), MESSAGE),
+        (Argument("to", "An agent's name, 'all', or a channel as +NAME.", values="NAME|all"), MESSAGE),
         (
             BODY_FILE,
             Option("reply_to", VALUE, "The message that this one answers.", "ID"),
@@ -100,7 +102,7 @@ COMMANDS = (
         (),
         (
             FROM,
-            Option("channel", VALUE, "A post in this channel instead of a message to you.", "NAME"),
+            Option("channel", VALUE, "A post in this channel instead of a message to you.", "CHANNEL"),
             TIMEOUT,
             TIMEOUT_MS,
             Option("exit_code", FLAG, "Exit with 124 if no message came in time."),
@@ -180,7 +182,7 @@ COMMANDS = (
         "abort",
         "agents",
         "Remove an agent for good; its unread mail is dropped.",
-        (Argument("name", "The agent to remove."),),
+        (Argument("name", "The agent to remove.", values="NAME"),),
         COMMON,
         ("agentmail abort bob",),
     ),
@@ -199,7 +201,7 @@ COMMANDS = (
         (),
         (
             Option("with", VALUE, "Only those exchanged with this agent.", "NAME"),
-            Option("channel", VALUE, "The posts of this channel.", "NAME"),
+            Option("channel", VALUE, "The posts of this channel.", "CHANNEL"),
             LIMIT,
             Option("all", FLAG, "Everybody's messages."),
             *COMMON,
@@ -210,9 +212,20 @@ COMMANDS = (
         "channel",
         "channels",
         "Join or leave a channel, or list them; everybody is in 'relay', always.",
-        (Argument("action", "join, leave or list."), Argument("name", "The channel; the first to join makes it.")),
+        (
+            Argument("action", "join, leave or list.", values="join|leave|list"),
+            Argument("name", "The channel; the first to join makes it."),
+        ),
         COMMON,
         ("agentmail channel list", "agentmail channel join frontend", "agentmail send +frontend the build is green"),
+    ),
+    Command(
+        "hook",
+        "hook",
+        "What a harness's hooks call: reads an event on stdin, answers with mail. Never fails.",
+        (Argument("harness", "claude, codex, gemini or opencode."),),
+        (SPOOL,),
+        ("agentmail hook claude < event.json",),
     ),
     Command(
         "config",
@@ -221,6 +234,18 @@ COMMANDS = (
         (Argument("name", "The setting."), Argument("value", "Its new value.")),
         COMMON,
         ("agentmail config", "agentmail config cap 500", "agentmail config overflow refuse"),
+    ),
+    Command(
+        "completions",
+        "completions",
+        "Print the completions of a shell, for it to load.",
+        (Argument("shell", "bash, zsh or fish.", values="bash|zsh|fish"),),
+        (),
+        (
+            "agentmail completions bash > ~/.local/share/bash-completion/completions/agentmail",
+            'agentmail completions zsh > "${fpath[1]}/_agentmail"',
+            "agentmail completions fish > ~/.config/fish/completions/agentmail.fish",
+        ),
     ),
     Command(
         "demo",

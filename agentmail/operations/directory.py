@@ -18,9 +18,17 @@ def peers(spool: Spool, me: Agent | None) -> list[Peer]:
     return agents.peers(spool.db, me.id if me else None)
 
 
-def named(spool: Spool, name: str) -> Agent:
+def find(spool: Spool, me: Agent | None, name: str) -> Agent | None:
+    """The agent of that name; a sub-agent may be called by its alias among its own kin."""
+    agent = agents.by_name(spool.db, name)
+    if agent is None and me is not None:
+        agent = agents.by_alias(spool.db, me.parent or me.id, name)
+    return agent
+
+
+def named(spool: Spool, me: Agent | None, name: str) -> Agent:
     """The agent of that name. Raises `BadInput` with the names that exist."""
-    agent = agents.by_name(spool.db, name.strip())
+    agent = find(spool, me, name.strip())
     if agent is None:
         known = ", ".join(agents.names(spool.db)) or "nobody has registered yet"
         raise BadInput(f"no agent {name.strip()!r}; known: {known}")
@@ -51,7 +59,7 @@ def park(session: Session) -> Agent:
 
 def abort(spool: Spool, name: str) -> Agent:
     """Remove an agent for good. Its unread mail is dropped, and the name starts anew if it is used again."""
-    return presence.set_status(spool, named(spool, name), "aborted")
+    return presence.set_status(spool, named(spool, None, name), "aborted")
 
 
 def set_state(session: Session, state: str) -> Agent:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from agentmail import locks, processes
 from agentmail.clock import now
 from agentmail.model import Agent
-from agentmail.spool import Spool, agents, mail, waiters
+from agentmail.spool import Spool, agents, events, mail, waiters
 
 # An agent whose process cannot be named (a cron job, a sandbox) counts as live for an hour after it did something.
 UNSEEN_MS = 3_600_000
 
 
-def set_status(spool: Spool, agent: Agent, status: str) -> Agent:
+def set_status(spool: Spool, agent: Agent, status: str, *, died: bool = False) -> Agent:
     """Change an agent's status and wake those who wait for its word."""
     with spool.transaction():
-        changed = _change_status(spool, agent, status)
+        changed = change_status(spool, agent, status, died=died)
         waiting = waiters.waiting_for(spool.db, agent.id)
     for name in waiting:
         spool.bells.strike(name)
@@ -30,13 +30,13 @@ def park_gone(spool: Spool, suspects: list[Agent]) -> bool:
     """Park every live agent of `suspects` whose session has ended; whether there was one."""
     gone = _gone(spool, suspects)
     for agent in gone:
-        set_status(spool, agent, "parked")
+        set_status(spool, agent, _end_of(agent), died=True)
     return bool(gone)
 
 
 def refreshed(spool: Spool, known: list[Agent]) -> list[Agent]:
     """The agents with their status as it is at this moment. Inside a transaction."""
-    gone = {agent.id: _change_status(spool, agent, "parked") for agent in _gone(spool, known)}
+    gone = {agent.id: change_status(spool, agent, _end_of(agent), died=True) for agent in _gone(spool, known)}
     return [gone.get(agent.id, agent) for agent in known] if gone else known
 
 
@@ -51,6 +51,11 @@ def reap(spool: Spool, agent: int | None) -> None:
         waiters.leave(spool.db, holder)
     for owner, holder in dead:
         mail.give_back(spool.db, owner, holder, perhaps_seen=True)
+
+
+def _end_of(agent: Agent) -> str:
+    """What becomes of an agent whose session ended: nobody revives a sub-agent."""
+    return "aborted" if agent.parent and agent.bound else "parked"
 
 
 def _gone(spool: Spool, suspects: list[Agent]) -> list[Agent]:
@@ -75,7 +80,12 @@ def _holds_a_lock(spool: Spool, agent: Agent) -> bool:
     return any(locks.is_alive(spool.locks, holder) for _, holder in waiters.holders(spool.db, agent.id))
 
 
-def _change_status(spool: Spool, agent: Agent, status: str) -> Agent:
+def change_status(spool: Spool, agent: Agent, status: str, *, died: bool = False) -> Agent:
+    """Change an agent's status; the comings and goings of bound ones are events. In a transaction."""
     if agent.status == status:
         return agent
-    return agents.change(spool.db, agent.id, status=status, since=now())
+    changed = agents.change(spool.db, agent.id, status=status, since=now())
+    if agent.bound and agent.live != changed.live:
+        what = "joined" if changed.live else "aborted" if status == "aborted" else "died" if died else "left"
+        events.add(spool.db, agent.id, what, now())
+    return changed

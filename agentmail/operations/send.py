@@ -6,7 +6,7 @@ from agentmail.clock import now
 from agentmail.errors import BadInput, NotDelivered
 from agentmail.locks import Holder
 from agentmail.model import EVERYBODY, Agent, Message, Receipt, Sent
-from agentmail.operations import channels, presence
+from agentmail.operations import channels, directory, presence
 from agentmail.operations.receive import Wait
 from agentmail.operations.session import Session
 from agentmail.spool import Spool, agents, mail, settings, waiters
@@ -156,7 +156,7 @@ def _recipients(session: Session, to: str, hold: bool) -> tuple[list[Agent], lis
         others = [agent for agent in agents.live(spool.db) if agent.id != me.id]
         candidates = [agent for agent in presence.refreshed(spool, others) if agent.live]
     else:
-        named = agents.by_name(spool.db, to) or (_expect(spool, to) if hold else None)
+        named = directory.find(spool, me, to) or (_expect(spool, to) if hold else None)
         if named is None or (named.status == "expected" and not hold):
             return [], [Receipt(to, "failed", _unknown(session, to))]
         candidates = presence.refreshed(spool, [named])

@@ -8,7 +8,7 @@ from agentmail.errors import BadInput, NameTaken
 from agentmail.identity import HUMAN, Caller
 from agentmail.model import Agent
 from agentmail.operations import presence
-from agentmail.spool import Spool, agents
+from agentmail.spool import Spool, agents, events
 from agentmail.values import NamedTuple
 
 
@@ -44,7 +44,7 @@ def find(spool: Spool, caller: Caller) -> Found:
     for ancestor in caller.lineage:
         agent = agents.by_process(spool.db, ancestor)
         # A harness started from a person's terminal is not that person.
-        if agent and agent.kind == caller.kind and agent.session in (None, caller.session):
+        if agent and agent.kind == caller.kind and is_mine(agent, caller):
             return Found(agent.name, agent, True, "an ancestor process")
     return _find_derived(spool, caller)
 
@@ -58,7 +58,9 @@ def enter(spool: Spool, caller: Caller) -> Session:
     return Session(spool, agent, found.verified, found.how)
 
 
-def register(spool: Spool, caller: Caller, name: str, *, display: str | None, parent: str | None) -> Session:
+def register(
+    spool: Spool, caller: Caller, name: str, *, display: str | None = None, parent: str | None = None
+) -> Session:
     """Bind `name` to the caller's session. What the session was called before is parked."""
     name = names.check(name)
     taken = agents.by_name(spool.db, name)
@@ -72,7 +74,8 @@ def register(spool: Spool, caller: Caller, name: str, *, display: str | None, pa
     with spool.transaction():
         for former in _bound_to(spool, caller):
             if former.id != (taken.id if taken else None):
-                agents.change(spool.db, former.id, status="parked", bound=0, process=None, session=None)
+                former = presence.change_status(spool, former, "parked")
+                agents.change(spool.db, former.id, bound=0, process=None, session=None)
         columns = {
             **_place(caller),
             "display": display or name,
@@ -88,8 +91,11 @@ def is_mine(agent: Agent, caller: Caller) -> bool:
     """Whether the calling process belongs to the agent's session."""
     if agent.kind == HUMAN and caller.kind == HUMAN and agent.name == names.of_person():
         return True  # one person at several terminals; only its own user can open the spool
-    if agent.session and agent.session == caller.session:
-        return True
+    if agent.session and caller.session:
+        if agent.session == caller.session or agent.session.startswith(f"{caller.session}/"):
+            return True  # or it is a sub-agent of this session
+        if caller.shares_its_process:
+            return False
     return agent.process is not None and agent.process in caller.lineage
 
 
@@ -139,12 +145,18 @@ def _settle_in(spool: Spool, caller: Caller, found: Found) -> Agent:
 def _write(spool: Spool, agent: Agent | None, name: str, columns: dict[str, object]) -> Agent:
     spool.bells.hang(name)
     if agent is None:
-        return agents.add(spool.db, now=now(), name=name, **columns)
-    if agent.status != "expected":
-        columns.pop("display")
-    if not agent.live:
-        columns.update(status="idle", since=now())
-    return agents.change(spool.db, agent.id, active=now(), **columns)
+        agent = agents.add(spool.db, now=now(), name=name, **columns)
+        comes = True
+    else:
+        comes = not agent.live
+        if agent.status != "expected":
+            columns.pop("display")
+        if comes:
+            columns.update(status="idle", since=now())
+        agent = agents.change(spool.db, agent.id, active=now(), **columns)
+    if comes and agent.bound:
+        events.add(spool.db, agent.id, "joined", now())
+    return agent
 
 
 def _place(caller: Caller) -> dict[str, object]:

@@ -25,10 +25,10 @@ def by_name(db: Database, name: str) -> Agent | None:
 
 
 def by_session(db: Database, session: str, kind: str) -> Agent | None:
-    """The agent that belongs to a harness's session; a sub-agent is never meant."""
+    """The agent that belongs to a harness's session."""
     return _agent(
         db.row(
-            _SELECT + "WHERE session = :session AND kind = :kind AND bound AND parent IS NULL"
+            _SELECT + "WHERE session = :session AND kind = :kind AND bound"
             " AND status <> 'aborted' ORDER BY active DESC",
             session=session,
             kind=kind,
@@ -45,6 +45,22 @@ def by_process(db: Database, process: str) -> Agent | None:
             process=process,
         )
     )
+
+
+def by_alias(db: Database, scope: int, alias: str) -> Agent | None:
+    """The sub-agent that is called `alias` among the children of `scope`."""
+    return _agent(
+        db.row(
+            _SELECT + "WHERE parent = :scope AND display = :alias COLLATE NOCASE AND status <> 'aborted'",
+            scope=scope,
+            alias=alias,
+        )
+    )
+
+
+def children(db: Database, parent: int) -> list[Agent]:
+    """All that ever had that parent, the oldest first."""
+    return [Agent._make(row) for row in db.rows(_SELECT + "WHERE parent = :parent ORDER BY id", parent=parent)]
 
 
 def live(db: Database) -> list[Agent]:

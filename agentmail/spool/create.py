@@ -6,9 +6,8 @@ import fcntl
 import os
 from pathlib import Path
 
-from sqlite_utils import Database as Tables
-
 from agentmail.errors import SpoolUnusable
+from agentmail.isolation import admit_third_party
 from agentmail.spool import SCHEMA_VERSION
 from agentmail.spool.database import Database
 from agentmail.spool.faults import unwritable
@@ -45,6 +44,9 @@ def upgrade(database: Database, version: int) -> None:
             raise SpoolUnusable(f"{database.path} is not an agentmail spool; name another file with --spool")
         if database.value("PRAGMA journal_mode = WAL") != "wal":
             raise SpoolUnusable(f"{database.path} cannot keep a write-ahead log; put the spool on a local disk")
+        admit_third_party()
+        from sqlite_utils import Database as Tables
+
         tables = Tables(database.connection)
         with database.transaction():
             for migration in sorted(SCHEMA.glob("*.sql"))[version:]:

@@ -180,15 +180,27 @@ def unhandled(db: Database, recipient: int, *, sender: int | None, limit: int) -
     )
 
 
-def settle(db: Database, recipient: int, holder: str, now: int) -> None:
-    """What `holder` has claimed is read."""
-    db.run(
-        "UPDATE receipts SET state = 'read', read = :now, holder = NULL"
-        " WHERE recipient = :recipient AND state = 'claimed' AND holder = :holder",
-        now=now,
+def settle(db: Database, recipient: int, holder: str, now: int, only: frozenset[int] | None = None) -> None:
+    """What `holder` has claimed is read; or `only` these messages of it."""
+    for message in [None] if only is None else sorted(only):
+        db.run(
+            "UPDATE receipts SET state = 'read', read = :now, holder = NULL"
+            " WHERE recipient = :recipient AND state = 'claimed' AND holder = :holder"
+            " AND (:message IS NULL OR message = :message)",
+            now=now,
+            recipient=recipient,
+            holder=holder,
+            message=message,
+        )
+
+
+def offered(db: Database, recipient: int) -> list[int]:
+    """The pending messages that a reader has claimed before."""
+    rows = db.rows(
+        "SELECT message FROM receipts WHERE recipient = :recipient AND state = 'pending' AND offered IS NOT NULL",
         recipient=recipient,
-        holder=holder,
     )
+    return [int(message) for (message,) in rows]
 
 
 def give_back(db: Database, recipient: int, holder: str, *, perhaps_seen: bool) -> int:

@@ -47,6 +47,7 @@ CREATE TABLE agents (
 CREATE UNIQUE INDEX agent_names ON agents (name) WHERE status <> 'aborted';
 CREATE INDEX agent_sessions ON agents (session) WHERE session IS NOT NULL;
 CREATE INDEX agent_processes ON agents (process) WHERE process IS NOT NULL;
+CREATE INDEX agent_children ON agents (parent) WHERE parent IS NOT NULL;
 CREATE INDEX agent_live ON agents (status) WHERE status IN ('running', 'idle');
 
 CREATE TRIGGER agent_stopped AFTER UPDATE OF status ON agents

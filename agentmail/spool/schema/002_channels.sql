@@ -43,6 +43,9 @@ CREATE TABLE events (
   ts INTEGER NOT NULL
 ) STRICT;
 
+INSERT INTO settings (name, value) VALUES
+  ('nudge', 15);  -- user turns without a post until an agent is nudged; 0: never
+
 -- A new member starts at now.
 CREATE TRIGGER agent_joins_the_hub AFTER INSERT ON agents
 BEGIN

@@ -1,0 +1,121 @@
+"""One call of a hook: event in, answer out. Whatever goes wrong is a line in the debug log, never a failure."""
+
+from __future__ import annotations
+
+import json
+
+from agentmail.clock import now
+from agentmail.errors import NameTaken
+from agentmail.hooks import harnesses, shell
+from agentmail.hooks.compose import compose
+from agentmail.identity import Caller
+from agentmail.operations import ambient, presence, subagents
+from agentmail.operations import session as sessions
+from agentmail.operations.ambient import STOP
+from agentmail.spool import Spool, agents, open_spool
+from agentmail.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from agentmail.hooks.harnesses import Signal
+    from agentmail.operations.session import Session
+
+
+def run(kind: str, event: bytes, spool_path: str, write: Callable[[str], None]) -> None:
+    """Answer an event of the harness `kind` through `write`, which raises if the answer was not taken."""
+    signal = harnesses.read(kind, json.loads(event))
+    if signal is None:
+        return
+    if signal.moment == harnesses.TOOL:
+        answer = _check_tool(signal, spool_path)
+        if answer:
+            write(_dump(answer))
+        return
+    spool = open_spool(spool_path)
+    session = _enter(spool, signal)
+    if signal.moment == harnesses.END:
+        subagents.end_all(spool, session.me)
+        presence.set_status(spool, session.me, "parked")
+        spool.bells.unlink(signal.session)
+        return
+    told = signal.reaches and _deliver(session, signal, write)
+    _move(session, signal, told)
+
+
+def _enter(spool: Spool, signal: Signal) -> Session:
+    """The session of the event, registered and known to have hooks; the sub-agent's, if it is about one."""
+    caller = Caller.of_hook(signal.harness.kind, signal.session, signal.directory)
+    try:
+        session = sessions.enter(spool, caller)
+        if not session.verified and caller.named:
+            session = sessions.register(spool, caller, caller.named)
+    except NameTaken:
+        caller.named = None  # another live session has it: go by the directory
+        session = sessions.enter(spool, caller)
+    if not session.me.hooks:
+        with spool.transaction():
+            session = session._replace(me=agents.change(spool.db, session.me.id, hooks=1))
+    spool.bells.link(signal.session, session.me.name)
+    if signal.subagent:
+        session = subagents.enter(spool, session.me, signal.subagent, signal.subagent_type)
+        spool.bells.link(signal.session, session.me.name)
+    return session
+
+
+def _deliver(session: Session, signal: Signal, write: Callable[[str], None]) -> bool:
+    with ambient.gather(session, signal.moment) as found:
+        composed = compose(found)
+        if composed.text:
+            write(_dump(harnesses.deliver(signal, composed.text)))
+            found.told(composed.messages, composed.channels)
+    return bool(composed.text)
+
+
+def _move(session: Session, signal: Signal, told: bool) -> None:
+    """Change the status as the event says. Text at the end of a turn begins another."""
+    if signal.moment in (ambient.START, ambient.AGAIN):
+        status = "running" if signal.subagent else "idle"
+    elif signal.moment == STOP and not told:
+        if signal.subagent:
+            subagents.end(session.spool, session.me)
+            return
+        status = "idle"
+    else:
+        status = "running"
+    presence.set_status(session.spool, session.me, status)
+
+
+def _check_tool(signal: Signal, spool_path: str) -> dict[str, Any] | None:
+    if not signal.command or "agentmail" not in signal.command:
+        return None
+    words = shell.eaten(signal.command)
+    if words:
+        form = shell.safe_form(words)
+        return harnesses.refuse(signal, f"The shell would run or replace part of this message. Send it as:\n{form}")
+    if signal.subagent and signal.harness is harnesses.CLAUDE and shell.is_plain_call(signal.command):
+        me = _enter(open_spool(spool_path), signal).me
+        return harnesses.replace(signal, f"AGENTMAIL_AGENT={me.name} {signal.command}")
+    return None
+
+
+def _dump(answer: dict[str, Any]) -> str:
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+
+
+def log(path: str, kind: str, error: BaseException) -> None:
+    """A line in the debug log beside the spool; the log starts anew when it has grown large."""
+    import os
+
+    line = " ".join(f"{now()} {kind} {type(error).__name__}: {error}".split())
+    try:
+        fd = os.open(path + "-hook.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        try:
+            if os.fstat(fd).st_size > 1 << 18:
+                os.ftruncate(fd, 0)
+            os.write(fd, line.encode("utf-8", "replace") + b"\n")
+        finally:
+            os.close(fd)
+    except OSError:
+        pass
