@@ -34,7 +34,7 @@ _agentmail() {
         *)
             case $command:$place:$current in
             :*:-*) offer="--as --force --json --spool --version --help" ;;
-            :*) offer="send wait inbox list reply ack status register whoami park abort show log channel config completions demo" ;;
+            :*) offer="send wait inbox list reply ack status register whoami park abort show log channel hook config completions demo" ;;
             send:*:-*) offer="--body-file --reply-to --await --timeout --timeout-ms --once --hold --as --force --json --spool --help" ;;
             send:0:*) offer="$(_agentmail_names) all" ;;
             wait:*:-*) offer="--from --channel --timeout --timeout-ms --exit-code --as --force --json --spool --help" ;;
@@ -52,6 +52,7 @@ _agentmail() {
             log:*:-*) offer="--with --channel --limit --all --as --force --json --spool --help" ;;
             channel:*:-*) offer="--as --force --json --spool --help" ;;
             channel:0:*) offer="join leave list" ;;
+            hook:*:-*) offer="--spool --help" ;;
             config:*:-*) offer="--as --force --json --spool --help" ;;
             completions:*:-*) offer="--help" ;;
             completions:0:*) offer="bash zsh fish" ;;

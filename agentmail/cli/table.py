@@ -220,6 +220,14 @@ COMMANDS = (
         ("agentmail channel list", "agentmail channel join frontend", "agentmail send +frontend the build is green"),
     ),
     Command(
+        "hook",
+        "hook",
+        "What a harness's hooks call: reads an event on stdin, answers with mail. Never fails.",
+        (Argument("harness", "claude, codex, gemini or opencode."),),
+        (SPOOL,),
+        ("agentmail hook claude < event.json",),
+    ),
+    Command(
         "config",
         "admin",
         "Show the spool's settings, or change one.",
