@@ -36,7 +36,7 @@ def _options(
     while position < len(words):
         word = words[position]
         position += 1
-        if word == "--" and not stop_at_word:
+        if word == "--":
             return left + words[position:]
         if len(word) < 2 or word[0] != "-":
             if stop_at_word:
