@@ -25,6 +25,13 @@ class Agent(NamedTuple):
     since: int
     active: int
     stops: int
+    wake: str | None  # commands, each a JSON list of arguments
+    revive: str | None
+    autoreply: str | None
+    synchronous: int  # 1: mid-turn it reaches no step boundary
+    woken: int  # when waking or reviving it was last tried
+    wake_error: str | None  # why that failed
+    reviver: str | None  # the process that is bringing it back
 
     @property
     def live(self) -> bool:

@@ -47,7 +47,16 @@ def register_(call: Call) -> int:
         raise BadInput(f"--state takes 'running' or 'idle', not {state!r}")
     caller, spool = caller_of(call), spool_of(call)
     name = call.text("name") or sessions.find(spool, caller).name
-    session = sessions.register(spool, caller, name, display=call.text("display"), parent=call.text("parent"))
+    commands = {key: _command(call, key) for key in ("wake", "revive", "autoreply") if call.text(key) is not None}
+    session = sessions.register(
+        spool,
+        caller,
+        name,
+        display=call.text("display"),
+        parent=call.text("parent"),
+        synchronous=call.flag("sync"),
+        **commands,
+    )
     if state:
         directory.set_state(session, state)
     if call.flag("json"):
@@ -57,6 +66,17 @@ def register_(call: Call) -> int:
     else:
         output.write(f"You are {session.me.name}.")
     return 0
+
+
+def _command(call: Call, key: str) -> str:
+    """A command as a JSON list of arguments, split once as a shell would; an empty one takes the old one away."""
+    import json
+    import shlex
+
+    try:
+        return json.dumps(shlex.split(call.text(key) or ""))
+    except ValueError as error:
+        raise BadInput(f"--{key} cannot be split into words ({str(error).lower()}); check its quotes") from error
 
 
 def whoami_(call: Call) -> int:

@@ -168,7 +168,8 @@ def _circumstances(item: Receipt) -> str:
     if item.status == "expected":
         return f"held until {item.to} registers"
     since = durations.show_age(now() - (item.since or now()))
-    return f"{item.status} for {since}, {item.unread} unread"
+    was = "was " if item.outcome in ("woken", "revived") else ""
+    return f"{was}{item.status} for {since}, {item.unread} unread"
 
 
 def _reached(item: Stages) -> list[tuple[str, int, str]]:

@@ -18,6 +18,11 @@ def hook(kind: str) -> str:
     return f"{shlex.quote(sys.executable)} -I -S {shlex.quote(_MAIN)} hook {kind}"
 
 
+def sentry(kind: str) -> str:
+    """Wait in the background for mail to an idle session."""
+    return f"{hook(kind)} --until-mail"
+
+
 def hook_when_ringing(kind: str, spool: str, session_variable: str | None) -> str:
     """Answer only when a bell of the session rings: for what happens at every tool call.
 

@@ -9,7 +9,7 @@ from agentmail.errors import NameTaken
 from agentmail.hooks import harnesses, shell
 from agentmail.hooks.compose import compose
 from agentmail.identity import Caller
-from agentmail.operations import ambient, presence, subagents
+from agentmail.operations import ambient, presence, subagents, waking
 from agentmail.operations import session as sessions
 from agentmail.operations.ambient import STOP
 from agentmail.spool import Spool, agents, open_spool
@@ -42,6 +42,17 @@ def run(kind: str, event: bytes, spool_path: str, write: Callable[[str], None]) 
         return
     told = signal.reaches and _deliver(session, signal, write)
     _move(session, signal, told)
+    waking.carry_out_due(spool)  # hooks run outside the sandbox that a sender may be in
+
+
+def until_mail(kind: str, event: bytes, spool_path: str) -> str | None:
+    """Stand sentry for the session of the event; the notice that wakes it, None if that is not wanted."""
+    signal = harnesses.read(kind, json.loads(event))
+    if signal is None or signal.subagent:
+        return None
+    from agentmail.hooks import sentry
+
+    return sentry.stand(_enter(open_spool(spool_path), signal))
 
 
 def _enter(spool: Spool, signal: Signal) -> Session:

@@ -49,6 +49,9 @@ def reap(spool: Spool, agent: int | None) -> None:
     ]
     for _, holder in dead:
         waiters.leave(spool.db, holder)
+    for holder in waiters.sentries(spool.db, agent):
+        if not locks.is_alive(spool.locks, holder):
+            waiters.relieve(spool.db, holder)
     for owner, holder in dead:
         mail.give_back(spool.db, owner, holder, perhaps_seen=True)
 

@@ -6,10 +6,10 @@ from agentmail.clock import now
 from agentmail.errors import BadInput, NotDelivered
 from agentmail.locks import Holder
 from agentmail.model import EVERYBODY, Agent, Message, Receipt, Sent
-from agentmail.operations import channels, directory, presence
+from agentmail.operations import channels, directory, presence, waking
 from agentmail.operations.receive import Wait
 from agentmail.operations.session import Session
-from agentmail.spool import Spool, agents, mail, settings, waiters
+from agentmail.spool import Spool, agents, mail, settings, waiters, wakes
 from agentmail.spool import channels as channel_rows
 from agentmail.values import NamedTuple
 
@@ -52,7 +52,7 @@ def send(session: Session, draft: Draft) -> tuple[Sent, Wait | None]:
         session.spool.bells.strike(name)
     if holder and not wait:
         holder.release()
-    return sent, wait
+    return _rouse(session.spool, sent), wait
 
 
 def reply(session: Session, reference: str, draft: Draft) -> tuple[Message, Sent, Wait | None]:
@@ -116,6 +116,8 @@ def _deliver(session: Session, to: str, draft: Draft, struck: list[str]) -> Sent
         return Sent(None, to, tuple(failed))
     message = _store(session, draft)
     receipts = _address(session.spool, message, recipients, struck)
+    if to.lower() != EVERYBODY:  # a broadcast wakes by bells alone, and revives nobody
+        _note_due(session.spool, message, recipients, receipts)
     return Sent(message, to, (*receipts, *failed))
 
 
@@ -144,7 +146,9 @@ def _post(session: Session, to: str, draft: Draft, struck: list[str]) -> Sent:
     agents.change(spool.db, me.id, ticks=0)
     members = channel_rows.others(spool.db, channel, me.id)
     named = [agents.by_id(spool.db, agent) for agent in channels.mentions(draft.body, members)]
-    receipts = _address(spool, message, presence.refreshed(spool, named), struck) if named else []
+    named = presence.refreshed(spool, named)
+    receipts = _address(spool, message, named, struck) if named else []
+    _note_due(spool, message, named, receipts)
     struck += waiters.waiting_in(spool.db, channel)
     return Sent(message, to, (Receipt(f"+{name}", "queued", members=len(members)), *receipts))
 
@@ -183,13 +187,35 @@ def _address(spool: Spool, message: int, recipients: list[Agent], struck: list[s
     for recipient, state, outcome, pending in placed:
         agent = known[recipient]
         waiting = state == "claimed"
-        if waiting:
+        if waiting or outcome == "woken":
             struck.append(agent.name)
         unread = pending if waiting else pending - 1
         receipts.append(
             Receipt(agent.name, outcome, None, agent.status, agent.since, unread, waiting, dropped.get(recipient, ()))
         )
     return receipts
+
+
+def _note_due(spool: Spool, message: int, recipients: list[Agent], receipts: list[Receipt]) -> None:
+    """Remember with the mail whom to wake for it: this process may be killed before it does."""
+    queued = {receipt.to for receipt in receipts if receipt.outcome == "queued"}
+    for agent in recipients:
+        if agent.name in queued and waking.is_wanted(agent):
+            wakes.set_due(spool.db, agent.id, message)
+
+
+def _rouse(spool: Spool, sent: Sent) -> Sent:
+    """Carry out the wakes that are due, one's own and those that others left; the receipts with what came of it."""
+    if not wakes.due(spool.db):
+        return sent
+    results = {agents.by_id(spool.db, agent).name: result for agent, result in waking.carry_out_due(spool, sent.id)}
+    receipts = tuple(
+        receipt._replace(outcome=results[receipt.to].outcome, error=results[receipt.to].error)
+        if receipt.to in results
+        else receipt
+        for receipt in sent.receipts
+    )
+    return sent._replace(receipts=receipts)
 
 
 def _await(session: Session, sent: Sent, draft: Draft, holder: Holder) -> Wait | None:

@@ -59,9 +59,19 @@ def enter(spool: Spool, caller: Caller) -> Session:
 
 
 def register(
-    spool: Spool, caller: Caller, name: str, *, display: str | None = None, parent: str | None = None
+    spool: Spool,
+    caller: Caller,
+    name: str,
+    *,
+    display: str | None = None,
+    parent: str | None = None,
+    synchronous: bool = False,
+    **commands: str,
 ) -> Session:
-    """Bind `name` to the caller's session. What the session was called before is parked."""
+    """Bind `name` to the caller's session. What the session was called before is parked.
+
+    `commands` are ``wake``, ``revive`` and ``autoreply``, each a JSON list of arguments; an empty list is none.
+    """
     name = names.check(name)
     taken = agents.by_name(spool.db, name)
     if taken and _is_held(spool, taken) and not is_mine(taken, caller) and not caller.force:
@@ -82,6 +92,8 @@ def register(
             "kind": caller.kind,
             "parent": above.id if above else None,
             "bound": 1,
+            "synchronous": int(synchronous),
+            **commands,
         }
         agent = _write(spool, taken, name, columns)
     return Session(spool, agent, True, "registration")

@@ -9,7 +9,7 @@ from agentmail.bells import Bells
 from agentmail.errors import SpoolUnusable
 from agentmail.spool.database import Database, Transaction
 
-SCHEMA_VERSION = 2  # the number of the newest file in schema/
+SCHEMA_VERSION = 3  # the number of the newest file in schema/
 
 
 class Spool:

@@ -8,7 +8,7 @@ from agentmail.values import TYPE_CHECKING
 if TYPE_CHECKING:
     from agentmail.spool.database import Database
 
-_COLUMNS = "id, name, display, kind, status, parent, directory, session, process, bound, hooks, since, active, stops"
+_COLUMNS = ", ".join(Agent._fields)
 _SELECT = f"SELECT {_COLUMNS} FROM agents "
 
 

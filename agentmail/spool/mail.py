@@ -68,6 +68,7 @@ def address(db: Database, message: int, recipients: list[int]) -> list[tuple[int
         UPDATE receipts SET outcome = CASE
           WHEN state = 'claimed' THEN 'injected'
           WHEN (SELECT status = 'running' AND hooks FROM agents WHERE id = recipient) THEN 'injected'
+          WHEN EXISTS (SELECT 1 FROM sentries WHERE agent = recipient) THEN 'woken'
           ELSE 'queued' END
         WHERE message = :message
         """,
@@ -80,6 +81,27 @@ def address(db: Database, message: int, recipients: list[int]) -> list[tuple[int
         FROM receipts AS r WHERE r.message = :message
         """,
         message=message,
+    )
+
+
+def is_pending(db: Database, message: int, recipient: int) -> bool:
+    """Whether nobody has taken the message out of that mailbox yet."""
+    return bool(
+        db.value(
+            "SELECT 1 FROM receipts WHERE message = :message AND recipient = :recipient AND state = 'pending'",
+            message=message,
+            recipient=recipient,
+        )
+    )
+
+
+def note_outcome(db: Database, message: int, recipient: int, outcome: str) -> None:
+    """Keep what the sender was told."""
+    db.run(
+        "UPDATE receipts SET outcome = :outcome WHERE message = :message AND recipient = :recipient",
+        outcome=outcome,
+        message=message,
+        recipient=recipient,
     )
 
 
@@ -112,6 +134,17 @@ def unread(db: Database, recipient: int) -> int:
     return int(
         db.value(
             "SELECT count(*) FROM receipts WHERE recipient = :recipient AND state = 'pending'",
+            recipient=recipient,
+        )
+    )
+
+
+def has_new(db: Database, recipient: int) -> bool:
+    """Whether something is pending that no reader was offered yet: what was presented wakes nobody again."""
+    return bool(
+        db.value(
+            "SELECT EXISTS (SELECT 1 FROM receipts"
+            " WHERE recipient = :recipient AND state = 'pending' AND offered IS NULL)",
             recipient=recipient,
         )
     )

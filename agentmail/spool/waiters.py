@@ -60,6 +60,39 @@ def holders(db: Database, agent: int | None) -> list[tuple[int, str]]:
     )
 
 
+def stand_guard(db: Database, agent: int, holder: str) -> bool:
+    """Become the agent's sentry, if it is idle and has no new mail; whether one did."""
+    return (
+        db.run(
+            """
+            INSERT INTO sentries (agent, holder) SELECT id, :holder FROM agents
+            WHERE id = :agent AND status = 'idle'
+              AND NOT EXISTS (
+                SELECT 1 FROM receipts WHERE recipient = :agent AND state = 'pending' AND offered IS NULL)
+            """,
+            agent=agent,
+            holder=holder,
+        )
+        > 0
+    )
+
+
+def is_on_guard(db: Database, holder: str) -> bool:
+    """Whether the agent still needs this sentry."""
+    return bool(db.value("SELECT 1 FROM sentries WHERE holder = :holder", holder=holder))
+
+
+def relieve(db: Database, holder: str) -> None:
+    """No longer be a sentry."""
+    db.run("DELETE FROM sentries WHERE holder = :holder", holder=holder)
+
+
+def sentries(db: Database, agent: int | None) -> list[str]:
+    """The locks of an agent's sentries; None: of everybody's."""
+    rows = db.rows("SELECT holder FROM sentries WHERE :agent IS NULL OR agent = :agent", agent=agent)
+    return [str(holder) for (holder,) in rows]
+
+
 def waiting_for(db: Database, peer: int) -> list[str]:
     """The names of the agents that wait for mail from `peer` only."""
     return [

@@ -51,7 +51,9 @@ CREATE INDEX agent_children ON agents (parent) WHERE parent IS NOT NULL;
 CREATE INDEX agent_live ON agents (status) WHERE status IN ('running', 'idle');
 
 CREATE TRIGGER agent_stopped AFTER UPDATE OF status ON agents
-WHEN OLD.status <> NEW.status AND NEW.status <> 'running'
+WHEN (OLD.status = 'running' AND NEW.status <> 'running')
+  OR (OLD.status = 'idle' AND NEW.status IN ('parked', 'aborted'))
+  OR (OLD.status = 'parked' AND NEW.status = 'aborted')
 BEGIN
   UPDATE agents SET stops = stops + 1 WHERE id = NEW.id;
 END;
