@@ -52,6 +52,7 @@ class Message(NamedTuple):
     verified: int  # 1: the sending process was matched to the sender
     redelivered: int  # 1: it may have been seen before
     channel: str | None = None  # where it was posted
+    automatic: int = 0  # 1: its sender's autoreply command wrote it
 
 
 class Receipt(NamedTuple):
@@ -80,7 +81,7 @@ class Sent(NamedTuple):
 class Stopped(NamedTuple):
     """Why a wait ended without a message."""
 
-    reason: str  # timeout, stopped
+    reason: str  # timeout, stopped, idle
     timeout_ms: int
     peer: str | None = None
 

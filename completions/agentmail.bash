@@ -16,7 +16,7 @@ _agentmail() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --body-file | --reply-to | --timeout | --timeout-ms | --once | --as | --spool | --from | --channel | --limit | --display | --parent | --state | --with)
+        --body-file | --reply-to | --timeout | --timeout-ms | --once | --as | --spool | --from | --channel | --idle | --limit | --display | --parent | --state | --wake | --revive | --autoreply | --with)
             [[ ${COMP_WORDS[i + 1]} == = ]] && i=$((i + 1))
             i=$((i + 1))
             ;;
@@ -27,23 +27,24 @@ _agentmail() {
     case $option in
         --as) offer="$(_agentmail_names)" ;;
         --from) offer="$(_agentmail_names)" ;;
+        --idle) offer="$(_agentmail_names)" ;;
         --parent) offer="$(_agentmail_names)" ;;
         --state) offer="running idle" ;;
         --with) offer="$(_agentmail_names)" ;;
-        --body-file | --reply-to | --timeout | --timeout-ms | --once | --as | --spool | --from | --channel | --limit | --display | --parent | --state | --with) return ;;
+        --body-file | --reply-to | --timeout | --timeout-ms | --once | --as | --spool | --from | --channel | --idle | --limit | --display | --parent | --state | --wake | --revive | --autoreply | --with) return ;;
         *)
             case $command:$place:$current in
             :*:-*) offer="--as --force --json --spool --version --help" ;;
             :*) offer="send wait inbox list reply ack status register whoami park abort show log channel hook config completions demo" ;;
             send:*:-*) offer="--body-file --reply-to --await --timeout --timeout-ms --once --hold --as --force --json --spool --help" ;;
             send:0:*) offer="$(_agentmail_names) all" ;;
-            wait:*:-*) offer="--from --channel --timeout --timeout-ms --exit-code --as --force --json --spool --help" ;;
+            wait:*:-*) offer="--from --channel --timeout --timeout-ms --exit-code --idle --as --force --json --spool --help" ;;
             inbox:*:-*) offer="--peek --from --limit --unhandled --as --force --json --spool --help" ;;
             list:*:-*) offer="--all --as --force --json --spool --help" ;;
             reply:*:-*) offer="--body-file --await --timeout --timeout-ms --once --as --force --json --spool --help" ;;
             ack:*:-*) offer="--as --force --json --spool --help" ;;
             status:*:-*) offer="--as --force --json --spool --help" ;;
-            register:*:-*) offer="--display --parent --state --as --force --json --spool --help" ;;
+            register:*:-*) offer="--display --parent --state --wake --revive --autoreply --sync --as --force --json --spool --help" ;;
             whoami:*:-*) offer="--as --force --json --spool --help" ;;
             park:*:-*) offer="--as --force --json --spool --help" ;;
             abort:*:-*) offer="--as --force --json --spool --help" ;;
@@ -52,7 +53,7 @@ _agentmail() {
             log:*:-*) offer="--with --channel --limit --all --as --force --json --spool --help" ;;
             channel:*:-*) offer="--as --force --json --spool --help" ;;
             channel:0:*) offer="join leave list" ;;
-            hook:*:-*) offer="--spool --help" ;;
+            hook:*:-*) offer="--until-mail --spool --help" ;;
             config:*:-*) offer="--as --force --json --spool --help" ;;
             completions:*:-*) offer="--help" ;;
             completions:0:*) offer="bash zsh fish" ;;

@@ -11,7 +11,7 @@ function __agentmail_at --description 'Whether this command is being written, an
     for word in (commandline -opc)[2..-1]
         if test $skip = 1
             set skip 0
-        else if contains -- $word --body-file --reply-to --timeout --timeout-ms --once --as --spool --from --channel --limit --display --parent --state --with
+        else if contains -- $word --body-file --reply-to --timeout --timeout-ms --once --as --spool --from --channel --idle --limit --display --parent --state --wake --revive --autoreply --with
             set skip 1
         else if string match -q -- '-*' $word
             continue
@@ -51,6 +51,7 @@ complete -c agentmail -n '__agentmail_at wait' -l channel -x -d 'A post in this 
 complete -c agentmail -n '__agentmail_at wait' -l timeout -x -d 'How long to wait, like 90s, 2m or 1h30m.'
 complete -c agentmail -n '__agentmail_at wait' -l timeout-ms -x -d 'How long to wait, in milliseconds; 0 waits without limit.'
 complete -c agentmail -n '__agentmail_at wait' -l exit-code -d 'Exit with 124 if no message came in time.'
+complete -c agentmail -n '__agentmail_at wait' -l idle -x -a '(__agentmail_names)' -d 'Until this agent ends its turn, or its session, instead of for mail.'
 complete -c agentmail -n '__agentmail_at wait' -l as -x -a '(__agentmail_names)' -d 'Speak as this agent.'
 complete -c agentmail -n '__agentmail_at wait' -l force -d 'Use the name even if it belongs to another live session.'
 complete -c agentmail -n '__agentmail_at wait' -l json -d 'Print one JSON object on one line.'
@@ -100,6 +101,10 @@ complete -c agentmail -n '__agentmail_at ""' -a register -d 'Give this session a
 complete -c agentmail -n '__agentmail_at register' -l display -x -d 'A name for people to read.'
 complete -c agentmail -n '__agentmail_at register' -l parent -x -a '(__agentmail_names)' -d 'The agent that this one works for.'
 complete -c agentmail -n '__agentmail_at register' -l state -x -a 'running idle' -d 'Say that a turn begins (running) or ended (idle).'
+complete -c agentmail -n '__agentmail_at register' -l wake -x -d 'The command that wakes you when mail comes while you are idle.'
+complete -c agentmail -n '__agentmail_at register' -l revive -x -d 'The command that starts your session again when it has ended.'
+complete -c agentmail -n '__agentmail_at register' -l autoreply -x -d 'The command that answers for you while you cannot.'
+complete -c agentmail -n '__agentmail_at register' -l sync -d 'Mid-turn you reach no step boundary: let the autoreply command answer then.'
 complete -c agentmail -n '__agentmail_at register' -l as -x -a '(__agentmail_names)' -d 'Speak as this agent.'
 complete -c agentmail -n '__agentmail_at register' -l force -d 'Use the name even if it belongs to another live session.'
 complete -c agentmail -n '__agentmail_at register' -l json -d 'Print one JSON object on one line.'
@@ -148,6 +153,7 @@ complete -c agentmail -n '__agentmail_at channel' -l spool -r -F -d 'The spool f
 complete -c agentmail -n '__agentmail_at channel' -l help -d 'Show this message and exit.'
 complete -c agentmail -n '__agentmail_at channel 0' -a 'join leave list'
 complete -c agentmail -n '__agentmail_at ""' -a hook -d 'What a harness\'s hooks call: reads an event on stdin, answers with mail. Never fails.'
+complete -c agentmail -n '__agentmail_at hook' -l until-mail -d 'Block while the session is idle; end with status 2 when mail comes.'
 complete -c agentmail -n '__agentmail_at hook' -l spool -r -F -d 'The spool file to use.'
 complete -c agentmail -n '__agentmail_at hook' -l help -d 'Show this message and exit.'
 complete -c agentmail -n '__agentmail_at ""' -a config -d 'Show the spool\'s settings, or change one.'

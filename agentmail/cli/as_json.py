@@ -28,6 +28,7 @@ def message(item: Message) -> dict[str, Any]:
     record.update(body=item.body, ts=item.ts)
     record.update(replyTo=str(item.reply_to) if item.reply_to else None)
     record.update(channel=item.channel)
+    record.update(automatic=bool(item.automatic) or None)
     record.update(claimed=not item.verified or None, redelivered=bool(item.redelivered) or None)
     return _present(record)
 

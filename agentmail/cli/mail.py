@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from agentmail import durations
 from agentmail.cli import output, render
 from agentmail.cli.call import Call
 from agentmail.cli.context import enter
@@ -47,6 +48,9 @@ def wait_(call: Call) -> int:
     """``agentmail wait``."""
     asked = call.timeout()
     session = enter(call)
+    awaited = call.text("idle")
+    if awaited is not None:
+        return _wait_for_idle(call, session, awaited, asked)
     name = call.text("from")
     sender = directory.named(session.spool, session.me, name) if name is not None else None
     channel = call.text("channel")
@@ -72,6 +76,21 @@ def wait_(call: Call) -> int:
             output.warn(render.drops(got.dropped))
         _write_message(call, "wait", got.messages[0], from_=name)
     return 0
+
+
+def _wait_for_idle(call: Call, session: Session, name: str, asked: float | str | None) -> int:
+    peer = directory.named(session.spool, session.me, name)
+    waiting = receive.wait_for_idle(session, peer, asked)
+    got = waiting if isinstance(waiting, Stopped) else _outcome(waiting)
+    if not isinstance(got, Stopped):
+        raise AssertionError("no message is from the far future")
+    timed_out = got.reason == "timeout"
+    if _is_json(call):
+        output.write(_json("wait", idle=None if timed_out else peer.name, reason="timeout" if timed_out else None))
+    else:
+        late = f"{peer.name} is still running after {durations.show(got.timeout_ms)}." if timed_out else ""
+        output.write(late or f"{peer.name} is idle.")
+    return TIMED_OUT if timed_out and call.flag("exit_code") else 0
 
 
 def inbox_(call: Call) -> int:
@@ -120,6 +139,7 @@ def _report(call: Call, session: Session, sent: Sent, wait: Wait | None, origina
     output.write(render.sent(sent))
     if wait:
         _warn_of_ring(session, sent.to)
+        _let_autoreply(session, sent, wait)
         got = _outcome(wait)
         if isinstance(got, Stopped):
             output.write(render.stopped(got, f"answer from {sent.to}"))
@@ -143,6 +163,7 @@ def _report_json(call: Call, session: Session, sent: Sent, wait: Wait | None, or
         output.write(_json(call.command, **parts))
         return _status(sent)
     _warn_of_ring(session, sent.to)
+    _let_autoreply(session, sent, wait)
     got = _outcome(wait)
     if isinstance(got, Stopped):
         output.write(_json(call.command, **parts, waited=None, reason=got.reason))
@@ -171,6 +192,25 @@ def _warn_of_ring(session: Session, peer: str) -> None:
     ring = receive.find_ring(session.spool, session.me, directory.named(session.spool, session.me, peer))
     if ring:
         output.warn(f"each of these waits for the next: {' → '.join(ring)}; somebody must answer first")
+
+
+def _let_autoreply(session: Session, sent: Sent, wait: Wait) -> None:
+    """Have the recipient's autoreply command answer beside the wait, if the recipient cannot."""
+    peer = directory.find(session.spool, session.me, sent.receipts[0].to)
+    if peer is None or not peer.autoreply or sent.id is None:
+        return
+    from threading import Thread
+
+    from agentmail.operations import autoreply
+
+    def answer(message: int, recipient: int) -> None:
+        seconds = wait.timeout_ms / 1000 or None
+        failure = autoreply.answer(session.spool.path, recipient, message, seconds)
+        if failure:
+            output.warn(failure)
+
+    if autoreply.is_wanted(peer):
+        Thread(target=answer, args=(sent.id, peer.id), daemon=True).start()
 
 
 def _draft(call: Call, to: str) -> Draft:

@@ -70,6 +70,8 @@ def receipt(item: Receipt) -> str:
 
 def stopped(result: Stopped, verb: str = "message") -> str:
     """Why a wait brought nothing."""
+    if result.reason == "idle":
+        return f"{result.peer} is idle."
     if result.reason == "stopped":
         return f"No {verb}: {result.peer} has stopped without answering."
     return f"No {verb} within {durations.show(result.timeout_ms)}."
@@ -153,6 +155,8 @@ def _tags(item: Message) -> str:
         tags.append(f"in +{item.channel}")
     if not item.verified:
         tags.append("claimed")
+    if item.automatic:
+        tags.append("automatic")
     if item.redelivered:
         tags.append("redelivered")
     if item.reply_to:

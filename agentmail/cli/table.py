@@ -22,7 +22,6 @@ class Option(NamedTuple):
     kind: str
     help: str
     metavar: str = ""
-    short: str = ""
 
     @property
     def name(self) -> str:

@@ -170,6 +170,8 @@ def _block(message: Message) -> str:
 
 def _head(message: Message) -> str:
     facts = ["verified" if message.verified else "claimed", durations.ago(now() - message.ts)]
+    if message.automatic:
+        facts.append("automatic")
     if message.redelivered:
         facts.append("redelivered")
     if message.reply_to:

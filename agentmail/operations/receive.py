@@ -191,6 +191,26 @@ def wait(session: Session, *, sender: Agent | None = None, asked: float | str | 
     return Wait(session, holder, timeout, first=first)
 
 
+def wait_for_idle(session: Session, peer: Agent, asked: float | str | None) -> Wait | Stopped:
+    """Begin to wait until `peer` ends its turn or its session; nothing to wait for if it is in none."""
+    spool, me = session.spool, session.me
+    holder = Holder(spool.locks)
+    try:
+        with spool.transaction():
+            peer = presence.refreshed(spool, [agents.by_id(spool.db, peer.id)])[0]
+            if peer.status != "running":
+                holder.release()
+                return Stopped("idle", 0, peer.name)
+            # Registered as one who waits for mail of the far future, so that the peer's stop strikes this bell.
+            timeout = waiters.register(
+                spool.db, me.id, holder.token, asked=asked, sender=peer.id, after=(1 << 63) - 1
+            )
+    except BaseException:
+        holder.release()
+        raise
+    return Wait(session, holder, timeout, peer=peer)
+
+
 def inbox(
     session: Session,
     *,

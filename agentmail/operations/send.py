@@ -27,6 +27,7 @@ class Draft(NamedTuple):
     hold: bool = False
     await_reply: bool = False
     asked: float | str | None = None  # the timeout of the await, in milliseconds
+    automatic: bool = False  # an autoreply command wrote it
 
 
 def send(session: Session, draft: Draft) -> tuple[Sent, Wait | None]:
@@ -132,8 +133,9 @@ def _store(session: Session, draft: Draft, channel: int | None = None) -> int:
         verified=session.verified,
         once=draft.once,
         channel=channel,
+        automatic=draft.automatic,
     )
-    if draft.reply_to:
+    if draft.reply_to and not draft.automatic:  # who answers itself later has not handled it yet
         mail.handle(spool.db, me.id, draft.reply_to, now())
     return message
 

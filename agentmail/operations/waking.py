@@ -79,6 +79,12 @@ def carry_out_due(spool: Spool, message: int | None = None) -> list[tuple[int, R
     return results
 
 
+def clean_environment(spool_path: str) -> dict[str, str]:
+    """The environment without what would make a command part of the caller's session."""
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_THE_SENDER}
+    return {**kept, "AGENTMAIL_SPOOL": spool_path}
+
+
 def _decide(spool: Spool, agent: Agent, message: int) -> Roused | None:
     """The outcome where no command is to be run; None if one is."""
     if not mail.is_pending(spool.db, message, agent.id):
@@ -108,8 +114,6 @@ def _start(spool: Spool, agent: Agent, command: list[str]) -> tuple[str | None, 
     """(the process that runs on, what went wrong)."""
     import subprocess  # costs as much as the rest of a send, and is needed for few
 
-    environment = {name: value for name, value in os.environ.items() if name not in _OF_THE_SENDER}
-    environment["AGENTMAIL_SPOOL"] = spool.path
     directory = agent.directory if agent.directory and os.path.isdir(agent.directory) else None
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(spool.path + "-wake.log", flags, 0o600), "r+b", buffering=0) as log:
@@ -117,7 +121,7 @@ def _start(spool: Spool, agent: Agent, command: list[str]) -> tuple[str | None, 
         process = subprocess.Popen(
             command,
             cwd=directory,
-            env=environment,
+            env=clean_environment(spool.path),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -14,7 +14,7 @@ _NEWS = """
     AND NOT EXISTS (SELECT 1 FROM receipts WHERE message = m.id AND recipient = :agent)
 """
 _POSTS = """
-    SELECT m.id, NULL, s.name, '+' || c.name, m.body, m.ts, m.reply_to, m.verified, 0, c.name
+    SELECT m.id, NULL, s.name, '+' || c.name, m.body, m.ts, m.reply_to, m.verified, 0, c.name, m.automatic
     FROM messages AS m JOIN agents AS s ON s.id = m.sender JOIN channels AS c ON c.id = m.channel
 """
 

@@ -14,7 +14,7 @@ LOW_BITS = 22
 
 _MESSAGES = """
     SELECT m.id, r.n, s.name, t.name, m.body, m.ts, m.reply_to, m.verified, r.redelivered,
-           (SELECT name FROM channels WHERE id = m.channel)
+           (SELECT name FROM channels WHERE id = m.channel), m.automatic
     FROM receipts AS r
     JOIN messages AS m ON m.id = r.message
     JOIN agents AS s ON s.id = m.sender
@@ -32,14 +32,15 @@ def store(
     verified: bool,
     once: str | None,
     channel: int | None = None,
+    automatic: bool = False,
 ) -> int:
     """Store a message and give its id: higher than every earlier one, whatever the clock does."""
     return int(
         db.value(
             """
-            INSERT INTO messages (id, sender, body, ts, reply_to, verified, once, channel)
+            INSERT INTO messages (id, sender, body, ts, reply_to, verified, once, channel, automatic)
             SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'messages'), 0) + 1, :floor),
-                   :sender, :body, :now, :reply_to, :verified, :once, :channel
+                   :sender, :body, :now, :reply_to, :verified, :once, :channel, :automatic
             RETURNING id
             """,
             floor=(now - EPOCH) << LOW_BITS,
@@ -50,6 +51,7 @@ def store(
             verified=int(verified),
             once=once,
             channel=channel,
+            automatic=int(automatic),
         )
     )
 
@@ -308,7 +310,7 @@ def find(db: Database, message: int) -> Message | None:
                coalesce('+' || c.name,
                         (SELECT group_concat(t.name, ', ') FROM receipts AS r JOIN agents AS t ON t.id = r.recipient
                          WHERE r.message = m.id)),
-               m.body, m.ts, m.reply_to, m.verified, 0, c.name
+               m.body, m.ts, m.reply_to, m.verified, 0, c.name, m.automatic
         FROM messages AS m JOIN agents AS s ON s.id = m.sender LEFT JOIN channels AS c ON c.id = m.channel
         WHERE m.id = :message
         """,
