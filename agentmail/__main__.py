@@ -20,11 +20,12 @@ def main() -> int:
     """Run the command line of this process and give its exit status."""
     output.guard_descriptors()
     try:
-        return run(sys.argv[1:])
+        status = run(sys.argv[1:])
     except KeyboardInterrupt:
-        return INTERRUPTED
+        status = INTERRUPTED
     except Terminated:
-        return TERMINATED
+        status = TERMINATED
+    return _leave(status)
 
 
 def run(arguments: list[str]) -> int:
@@ -47,10 +48,36 @@ def run(arguments: list[str]) -> int:
         return error.status
     except AgentmailError as error:
         return _fail(error, call, arguments)
-    except OSError as error:
+    except Exception as error:
+        return _fail(_in_a_line(error), call, arguments)
+
+
+def _in_a_line(error: Exception) -> AgentmailError:
+    """What nobody foresaw, as one line; with AGENTMAIL_DEBUG set, as a traceback."""
+    if os.environ.get("AGENTMAIL_DEBUG"):
+        raise error
+    if isinstance(error, OSError):
         reason = (error.strerror or str(error)).lower()
         where = f" {error.filename}" if error.filename else ""
-        return _fail(SpoolUnusable(f"cannot use{where}: {reason}; check permissions and space"), call, arguments)
+        return SpoolUnusable(f"cannot use{where}: {reason}; check permissions and space")
+    what = f"{type(error).__name__}: {error}"
+    return AgentmailError(
+        f"a mistake in agentmail itself ({what}); please report it, with what it prints under AGENTMAIL_DEBUG=1"
+    )
+
+
+def _leave(status: int) -> int:
+    """End the process at once. Everything is written and committed by now.
+
+    Tearing the interpreter down takes a tenth of a cold call, and the last connection to close would move the whole
+    log into the spool, with two more syncs to disk. The log stays, and is short: see `WAL_PAGES`.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):
+            pass  # closed, and nothing of ours was in it
+    os._exit(status)
 
 
 def _decode(argument: str) -> str:

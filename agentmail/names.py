@@ -58,3 +58,8 @@ def of_person() -> str:
             login = f"user{os.getuid()}"
     name = "".join(letter if letter in _LATER else "-" for letter in login).lstrip("._-")[:LONGEST]
     return name if name and name.lower() != EVERYBODY else "human"
+
+
+def is_channel(to: str) -> bool:
+    """Whether a recipient is written as a channel: ``+name``, or ``#name`` as on IRC."""
+    return to.startswith(("+", "#"))

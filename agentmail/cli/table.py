@@ -74,7 +74,7 @@ MESSAGE = Argument("message", "The message; words are joined by one space. Witho
 COMMANDS = (
     Command(
         "send",
-        "mail",
+        "sending",
         "Send a message to an agent, to all live ones, or to a channel.",
         (Argument("to", "An agent's name, 'all', or a channel as +NAME.", values="NAME|all"), MESSAGE),
         (
@@ -96,7 +96,7 @@ COMMANDS = (
     ),
     Command(
         "wait",
-        "mail",
+        "receiving",
         "Wait for one message and print it.",
         (),
         (
@@ -112,7 +112,7 @@ COMMANDS = (
     ),
     Command(
         "inbox",
-        "mail",
+        "receiving",
         "Print and consume all pending messages.",
         (),
         (
@@ -134,7 +134,7 @@ COMMANDS = (
     ),
     Command(
         "reply",
-        "mail",
+        "sending",
         "Answer a message; the recipient is its sender.",
         (Argument("id", "The id, or the number in your mailbox, of the message."), MESSAGE),
         (BODY_FILE, AWAIT, TIMEOUT, TIMEOUT_MS, ONCE, *COMMON),
@@ -142,7 +142,7 @@ COMMANDS = (
     ),
     Command(
         "ack",
-        "mail",
+        "sending",
         "Mark messages as handled without answering them.",
         (Argument("ids", "Ids, or numbers in your mailbox.", many=True),),
         COMMON,

@@ -7,6 +7,7 @@ Marked *seen* is what was found in the requests of the real programs: Claude Cod
 from __future__ import annotations
 
 from agentmail.operations.ambient import AGAIN, PROMPT, START, STEP, STOP
+from agentmail.spool import quick_json
 from agentmail.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -92,8 +93,9 @@ class Signal(NamedTuple):
         return self.event in self.harness.reaches
 
 
-def read(kind: str, event: dict[str, Any]) -> Signal | None:
-    """The signal in an event's JSON; None if it is none of ours, or says too little."""
+def read(kind: str, text: bytes) -> Signal | None:
+    """The signal in an event's JSON; None if it is none of ours, or says too little. Raises `ValueError`."""
+    event = quick_json.read_object(text.decode())
     harness = HARNESSES.get(kind)
     name, session = event.get("hook_event_name"), event.get("session_id")
     if harness is None or not isinstance(session, str) or not session or name not in harness.moments:
@@ -105,10 +107,9 @@ def read(kind: str, event: dict[str, Any]) -> Signal | None:
         ("<task-notification>", "<system-reminder>")
     ):
         moment = STEP  # the harness woke the session by itself; this is no turn of the user's
-    given = event.get("tool_input")
-    command = (
-        given.get("command") if isinstance(given, dict) and event.get("tool_name") in harness.shell_tools else None
-    )
+    command = None
+    if moment == TOOL and event.get("tool_name") in harness.shell_tools:
+        command = quick_json.read_object(str(event.get("tool_input"))).get("command")
     return Signal(
         harness,
         name,

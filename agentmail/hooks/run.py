@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from agentmail.clock import now
 from agentmail.errors import NameTaken
 from agentmail.hooks import harnesses, shell
@@ -12,7 +10,7 @@ from agentmail.identity import Caller
 from agentmail.operations import ambient, presence, subagents, waking
 from agentmail.operations import session as sessions
 from agentmail.operations.ambient import STOP
-from agentmail.spool import Spool, agents, open_spool
+from agentmail.spool import Spool, agents, open_spool, quick_json
 from agentmail.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,13 +23,13 @@ if TYPE_CHECKING:
 
 def run(kind: str, event: bytes, spool_path: str, write: Callable[[str], None]) -> None:
     """Answer an event of the harness `kind` through `write`, which raises if the answer was not taken."""
-    signal = harnesses.read(kind, json.loads(event))
+    signal = harnesses.read(kind, event)
     if signal is None:
         return
     if signal.moment == harnesses.TOOL:
         answer = _check_tool(signal, spool_path)
         if answer:
-            write(_dump(answer))
+            write(quick_json.write(answer))
         return
     spool = open_spool(spool_path)
     session = _enter(spool, signal)
@@ -47,7 +45,7 @@ def run(kind: str, event: bytes, spool_path: str, write: Callable[[str], None]) 
 
 def until_mail(kind: str, event: bytes, spool_path: str) -> str | None:
     """Stand sentry for the session of the event; the notice that wakes it, None if that is not wanted."""
-    signal = harnesses.read(kind, json.loads(event))
+    signal = harnesses.read(kind, event)
     if signal is None or signal.subagent:
         return None
     from agentmail.hooks import sentry
@@ -79,7 +77,7 @@ def _deliver(session: Session, signal: Signal, write: Callable[[str], None]) -> 
     with ambient.gather(session, signal.moment) as found:
         composed = compose(found)
         if composed.text:
-            write(_dump(harnesses.deliver(signal, composed.text)))
+            write(quick_json.write(harnesses.deliver(signal, composed.text)))
             found.told(composed.messages, composed.channels)
     return bool(composed.text)
 
@@ -109,10 +107,6 @@ def _check_tool(signal: Signal, spool_path: str) -> dict[str, Any] | None:
         me = _enter(open_spool(spool_path), signal).me
         return harnesses.replace(signal, f"AGENTMAIL_AGENT={me.name} {signal.command}")
     return None
-
-
-def _dump(answer: dict[str, Any]) -> str:
-    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
 def log(path: str, kind: str, error: BaseException) -> None:

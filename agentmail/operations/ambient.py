@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # The moments at which a harness can be told something.
 START, AGAIN, PROMPT, STEP, STOP = "start", "again", "prompt", "step", "stop"
 NUDGES = 3  # turns in a row, each firmer (ADR-102, "summary nudge")
+WATCHED = 50  # live agents that one delivery looks after, so that its cost does not grow with their number
 INLINE = 3  # posts of a channel that are shown whole (ADR-102, "notification tiers")
 
 
@@ -107,7 +108,8 @@ class Ambient:
 def gather(session: Session, moment: str) -> Ambient:
     """Claim the agent's mail and look at what else is new."""
     spool, me = session.spool, session.me
-    presence.park_gone(spool, agents.live(spool.db))
+    if moment != STEP:
+        presence.park_gone(spool, agents.some_live(spool.db, WATCHED))
     if mail.is_empty(spool.db, me.id):
         hush(spool, me)
         return Ambient(session, moment, None)

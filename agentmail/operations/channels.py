@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 
     from agentmail.model import Agent
 
-MARKS = ("+", "#")
-
-
-def is_channel(to: str) -> bool:
-    """Whether a recipient is written as a channel: ``+name``, or ``#name`` as on IRC."""
-    return to.startswith(MARKS)
-
 
 def find(spool: Spool, name: str) -> tuple[int, str]:
     """(id, name) of a channel, with or without its mark. Raises `BadInput`."""

@@ -18,17 +18,9 @@ def peers(spool: Spool, me: Agent | None) -> list[Peer]:
     return agents.peers(spool.db, me.id if me else None)
 
 
-def find(spool: Spool, me: Agent | None, name: str) -> Agent | None:
-    """The agent of that name; a sub-agent may be called by its alias among its own kin."""
-    agent = agents.by_name(spool.db, name)
-    if agent is None and me is not None:
-        agent = agents.by_alias(spool.db, me.parent or me.id, name)
-    return agent
-
-
 def named(spool: Spool, me: Agent | None, name: str) -> Agent:
     """The agent of that name. Raises `BadInput` with the names that exist."""
-    agent = find(spool, me, name.strip())
+    agent = agents.find(spool.db, me, name.strip())
     if agent is None:
         known = ", ".join(agents.names(spool.db)) or "nobody has registered yet"
         raise BadInput(f"no agent {name.strip()!r}; known: {known}")

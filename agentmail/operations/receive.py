@@ -66,13 +66,15 @@ class Wait:
         timeout_ms: int,
         *,
         peer: Agent | None = None,
+        until_it_stops: bool = False,
         answers: int | None = None,
         first: tuple[Message, ...] = (),
     ) -> None:
         self.timeout_ms = timeout_ms
         self._session = session
         self._holder = holder
-        self._peer = peer  # whose stopping ends the wait, as it was when the wait began
+        self.peer = peer  # whose mail is awaited, as it was when the wait began
+        self._until_it_stops = until_it_stops
         self._answers = answers
         self._first = first
         self._others: list[str] = []  # other readers that may die with claims on this mailbox
@@ -120,17 +122,17 @@ class Wait:
         messages = mail.claimed(spool.db, me.id, self._holder.token)
         if messages:
             return self._deliver(messages)
-        if self._peer and agents.by_id(spool.db, self._peer.id).stops != self._peer.stops:
+        if self.peer and self._until_it_stops and agents.by_id(spool.db, self.peer.id).stops != self.peer.stops:
             return self._end("stopped")
         self._others = [token for _, token in waiters.holders(spool.db, me.id) if token != self._holder.token]
         return None
 
     def _deliver(self, messages: tuple[Message, ...]) -> Delivery:
         spool, me = self._session.spool, self._session.me
-        if self._peer and self._answers and messages[0].reply_to != self._answers:
+        if self.peer and self._answers and messages[0].reply_to != self._answers:
             with spool.transaction():
                 token = self._holder.token
-                if mail.exchange(spool.db, me.id, token, sender=self._peer.id, answers=self._answers, now=now()):
+                if mail.exchange(spool.db, me.id, token, sender=self.peer.id, answers=self._answers, now=now()):
                     messages = mail.claimed(spool.db, me.id, token)
         return Delivery(self._session, messages, agents.untold_drops(spool.db, me.id), self._holder)
 
@@ -144,7 +146,7 @@ class Wait:
             return self._deliver(messages)
         self._holder.release()
         hush(spool, me)
-        return Stopped(reason, self.timeout_ms, self._peer.name if self._peer else None)
+        return Stopped(reason, self.timeout_ms, self.peer.name if self.peer else None)
 
     def _cancel(self) -> None:
         spool = self._session.spool
@@ -164,13 +166,13 @@ class Wait:
                 presence.reap(spool, self._session.me.id)
 
     def _watch_peer(self, bell: Doorbell) -> None:
-        if self._peer and self._peer.process and processes.is_alive(self._peer.process):
-            bell.watch_process(processes.pid_of(self._peer.process))
+        if self.peer and self._until_it_stops and self.peer.process and processes.is_alive(self.peer.process):
+            bell.watch_process(processes.pid_of(self.peer.process))
 
     def _peer_is_gone(self) -> bool:
-        if self._peer is None or not self._peer.live:
+        if self.peer is None or not self._until_it_stops or not self.peer.live:
             return False
-        return presence.park_gone(self._session.spool, [agents.by_id(self._session.spool.db, self._peer.id)])
+        return presence.park_gone(self._session.spool, [agents.by_id(self._session.spool.db, self.peer.id)])
 
 
 def wait(session: Session, *, sender: Agent | None = None, asked: float | str | None = None) -> Wait:
@@ -188,7 +190,7 @@ def wait(session: Session, *, sender: Agent | None = None, asked: float | str | 
     except BaseException:
         holder.release()
         raise
-    return Wait(session, holder, timeout, first=first)
+    return Wait(session, holder, timeout, peer=sender, first=first)
 
 
 def wait_for_idle(session: Session, peer: Agent, asked: float | str | None) -> Wait | Stopped:
@@ -208,7 +210,7 @@ def wait_for_idle(session: Session, peer: Agent, asked: float | str | None) -> W
     except BaseException:
         holder.release()
         raise
-    return Wait(session, holder, timeout, peer=peer)
+    return Wait(session, holder, timeout, peer=peer, until_it_stops=True)
 
 
 def inbox(

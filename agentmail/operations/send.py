@@ -6,12 +6,14 @@ from agentmail.clock import now
 from agentmail.errors import BadInput, NotDelivered
 from agentmail.locks import Holder
 from agentmail.model import EVERYBODY, Agent, Message, Receipt, Sent
-from agentmail.operations import channels, directory, presence, waking
-from agentmail.operations.receive import Wait
+from agentmail.names import is_channel
+from agentmail.operations import presence
 from agentmail.operations.session import Session
-from agentmail.spool import Spool, agents, mail, settings, waiters, wakes
-from agentmail.spool import channels as channel_rows
-from agentmail.values import NamedTuple
+from agentmail.spool import Spool, agents, mail, settings, waiters
+from agentmail.values import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from agentmail.operations.receive import Wait
 
 # A number in a mailbox is small; a snowflake of this century is not.
 _SMALLEST_ID = 1 << 32
@@ -103,14 +105,14 @@ def _check(session: Session, to: str, draft: Draft) -> None:
     size, limit = len(draft.body.encode()), int(settings.get(session.spool.db, "max_body"))
     if size > limit:
         raise BadInput(f"the message has {size} bytes and the limit is {limit}; send a path to a file instead")
-    if draft.await_reply and (to.lower() == EVERYBODY or channels.is_channel(to)):
+    if draft.await_reply and (to.lower() == EVERYBODY or is_channel(to)):
         raise BadInput(f"--await needs one peer and cannot be used with {to!r}; send to one agent")
     if to.lower() == session.me.name.lower():
         raise BadInput(f"{to} is yourself; see 'agentmail list' for the others")
 
 
 def _deliver(session: Session, to: str, draft: Draft, struck: list[str]) -> Sent:
-    if channels.is_channel(to):
+    if is_channel(to):
         return _post(session, to, draft, struck)
     recipients, failed = _recipients(session, to, draft.hold)
     if not recipients:
@@ -142,11 +144,14 @@ def _store(session: Session, draft: Draft, channel: int | None = None) -> int:
 
 def _post(session: Session, to: str, draft: Draft, struck: list[str]) -> Sent:
     """One row whatever the membership; those whom the post names get it as mail, too."""
+    from agentmail.operations import channels
+    from agentmail.spool import channels as rows
+
     spool, me = session.spool, session.me
     channel, name = channels.membership(session, to)
     message = _store(session, draft, channel)
     agents.change(spool.db, me.id, ticks=0)
-    members = channel_rows.others(spool.db, channel, me.id)
+    members = rows.others(spool.db, channel, me.id)
     named = [agents.by_id(spool.db, agent) for agent in channels.mentions(draft.body, members)]
     named = presence.refreshed(spool, named)
     receipts = _address(spool, message, named, struck) if named else []
@@ -162,7 +167,7 @@ def _recipients(session: Session, to: str, hold: bool) -> tuple[list[Agent], lis
         others = [agent for agent in agents.live(spool.db) if agent.id != me.id]
         candidates = [agent for agent in presence.refreshed(spool, others) if agent.live]
     else:
-        named = directory.find(spool, me, to) or (_expect(spool, to) if hold else None)
+        named = agents.find(spool.db, me, to) or (_expect(spool, to) if hold else None)
         if named is None or (named.status == "expected" and not hold):
             return [], [Receipt(to, "failed", _unknown(session, to))]
         candidates = presence.refreshed(spool, [named])
@@ -201,15 +206,23 @@ def _address(spool: Spool, message: int, recipients: list[Agent], struck: list[s
 def _note_due(spool: Spool, message: int, recipients: list[Agent], receipts: list[Receipt]) -> None:
     """Remember with the mail whom to wake for it: this process may be killed before it does."""
     queued = {receipt.to for receipt in receipts if receipt.outcome == "queued"}
-    for agent in recipients:
-        if agent.name in queued and waking.is_wanted(agent):
+    sleepers = [agent for agent in recipients if agent.name in queued and agent.status in ("idle", "parked")]
+    if not any(agent.bound or agent.wake or agent.revive for agent in sleepers):
+        return
+    from agentmail.operations import waking
+    from agentmail.spool import wakes
+
+    for agent in sleepers:
+        if waking.is_wanted(agent):
             wakes.set_due(spool.db, agent.id, message)
 
 
 def _rouse(spool: Spool, sent: Sent) -> Sent:
     """Carry out the wakes that are due, one's own and those that others left; the receipts with what came of it."""
-    if not wakes.due(spool.db):
+    if not agents.is_a_wake_due(spool.db):
         return sent
+    from agentmail.operations import waking
+
     results = {agents.by_id(spool.db, agent).name: result for agent, result in waking.carry_out_due(spool, sent.id)}
     receipts = tuple(
         receipt._replace(outcome=results[receipt.to].outcome, error=results[receipt.to].error)
@@ -230,8 +243,10 @@ def _await(session: Session, sent: Sent, draft: Draft, holder: Holder) -> Wait |
     timeout = waiters.register(
         spool.db, me.id, holder.token, asked=draft.asked, sender=peer.id, after=sent.id, answers=sent.id
     )
+    from agentmail.operations.receive import Wait
+
     first = mail.claimed(spool.db, me.id, holder.token)
-    return Wait(session, holder, timeout, peer=peer, answers=sent.id, first=first)
+    return Wait(session, holder, timeout, peer=peer, until_it_stops=True, answers=sent.id, first=first)
 
 
 def _repeat(session: Session, to: str, message: int) -> Sent:

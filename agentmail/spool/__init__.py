@@ -9,6 +9,7 @@ from agentmail.bells import Bells
 from agentmail.errors import SpoolUnusable
 from agentmail.spool.database import Database, Transaction
 
+WAL_PAGES = 100  # whoever opens the spool after a crash, or after a cold call, reads so many at most
 SCHEMA_VERSION = 3  # the number of the newest file in schema/
 
 
@@ -53,6 +54,7 @@ def open_spool(path: str) -> Spool:
         upgrade(database, version)
     database.run("PRAGMA synchronous = FULL")
     database.run("PRAGMA foreign_keys = ON")
+    database.run(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
     return Spool(path, database)
 
 

@@ -47,15 +47,18 @@ def by_process(db: Database, process: str) -> Agent | None:
     )
 
 
-def by_alias(db: Database, scope: int, alias: str) -> Agent | None:
-    """The sub-agent that is called `alias` among the children of `scope`."""
-    return _agent(
-        db.row(
-            _SELECT + "WHERE parent = :scope AND display = :alias COLLATE NOCASE AND status <> 'aborted'",
-            scope=scope,
-            alias=alias,
-        )
-    )
+def find(db: Database, me: Agent | None, name: str) -> Agent | None:
+    """The agent of that name; a sub-agent may be called by its alias among its own kin."""
+    found = by_name(db, name)
+    if found is None and me is not None:
+        kin = "WHERE parent = :scope AND display = :name COLLATE NOCASE AND status <> 'aborted'"
+        found = _agent(db.row(_SELECT + kin, scope=me.parent or me.id, name=name))
+    return found
+
+
+def is_a_wake_due(db: Database) -> bool:
+    """Whether somebody has yet to be woken."""
+    return bool(db.value("SELECT EXISTS (SELECT 1 FROM agents WHERE due IS NOT NULL)"))
 
 
 def children(db: Database, parent: int) -> list[Agent]:
@@ -66,6 +69,16 @@ def children(db: Database, parent: int) -> list[Agent]:
 def live(db: Database) -> list[Agent]:
     """All running and idle agents."""
     return [Agent._make(row) for row in db.rows(_SELECT + "WHERE status IN ('running', 'idle') ORDER BY id")]
+
+
+def some_live(db: Database, limit: int) -> list[Agent]:
+    """Running and idle agents, all if they are few, else some by chance."""
+    return [
+        Agent._make(row)
+        for row in db.rows(
+            _SELECT + "WHERE status IN ('running', 'idle') ORDER BY random() LIMIT :limit", limit=limit
+        )
+    ]
 
 
 def names(db: Database) -> list[str]:

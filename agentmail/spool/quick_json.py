@@ -1,0 +1,32 @@
+"""JSON by SQLite's own functions: importing ``json`` costs a quarter of a hook, and SQLite is there anyway."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from agentmail.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_database = sqlite3.connect(":memory:", check_same_thread=False)
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """The members of a JSON object; one that is an object or a list itself comes as its JSON text.
+
+    Raises `ValueError` if `text` is something else.
+    """
+    try:
+        if _database.execute("SELECT json_type(?)", (text,)).fetchone()[0] == "object":
+            return dict(_database.execute("SELECT key, value FROM json_each(?)", (text,)))
+    except sqlite3.Error as error:
+        raise ValueError(str(error)) from error
+    raise ValueError("no JSON object")
+
+
+def write(value: dict[str, Any] | str) -> str:
+    """The JSON text of a string, or of an object of strings and objects, on one line."""
+    if isinstance(value, str):
+        return str(_database.execute("SELECT json_quote(?)", (value,)).fetchone()[0])
+    return "{" + ",".join(f"{write(key)}:{write(member)}" for key, member in value.items()) + "}"
