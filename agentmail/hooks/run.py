@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from agentmail.clock import now
 from agentmail.errors import NameTaken
-from agentmail.hooks import harnesses, shell
+from agentmail.hooks import harnesses
 from agentmail.hooks.compose import compose
 from agentmail.identity import Caller
-from agentmail.operations import ambient, presence, subagents, waking
+from agentmail.operations import ambient, presence
 from agentmail.operations import session as sessions
 from agentmail.operations.ambient import STOP
 from agentmail.spool import Spool, agents, open_spool, quick_json
@@ -34,13 +34,18 @@ def run(kind: str, event: bytes, spool_path: str, write: Callable[[str], None]) 
     spool = open_spool(spool_path)
     session = _enter(spool, signal)
     if signal.moment == harnesses.END:
+        from agentmail.operations import subagents
+
         subagents.end_all(spool, session.me)
         presence.set_status(spool, session.me, "parked")
         spool.bells.unlink(signal.session)
         return
     told = signal.reaches and _deliver(session, signal, write)
     _move(session, signal, told)
-    waking.carry_out_due(spool)  # hooks run outside the sandbox that a sender may be in
+    if agents.is_a_wake_due(spool.db):
+        from agentmail.operations import waking
+
+        waking.carry_out_due(spool)  # hooks run outside the sandbox that a sender may be in
 
 
 def until_mail(kind: str, event: bytes, spool_path: str) -> str | None:
@@ -68,6 +73,8 @@ def _enter(spool: Spool, signal: Signal) -> Session:
             session = session._replace(me=agents.change(spool.db, session.me.id, hooks=1))
     spool.bells.link(signal.session, session.me.name)
     if signal.subagent:
+        from agentmail.operations import subagents
+
         session = subagents.enter(spool, session.me, signal.subagent, signal.subagent_type)
         spool.bells.link(signal.session, session.me.name)
     return session
@@ -88,6 +95,8 @@ def _move(session: Session, signal: Signal, told: bool) -> None:
         status = "running" if signal.subagent else "idle"
     elif signal.moment == STOP and not told:
         if signal.subagent:
+            from agentmail.operations import subagents
+
             subagents.end(session.spool, session.me)
             return
         status = "idle"
@@ -99,6 +108,8 @@ def _move(session: Session, signal: Signal, told: bool) -> None:
 def _check_tool(signal: Signal, spool_path: str) -> dict[str, Any] | None:
     if not signal.command or "agentmail" not in signal.command:
         return None
+    from agentmail.hooks import shell
+
     words = shell.eaten(signal.command)
     if words:
         form = shell.safe_form(words)
