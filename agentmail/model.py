@@ -28,6 +28,7 @@ class Agent(NamedTuple):
     wake: str | None  # commands, each a JSON list of arguments
     revive: str | None
     autoreply: str | None
+    terminal: str | None  # its tmux pane
     synchronous: int  # 1: mid-turn it reaches no step boundary
     woken: int  # when waking or reviving it was last tried
     wake_error: str | None  # why that failed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from agentmail import names
 from agentmail.clock import now
 from agentmail.errors import BadInput, NameTaken
@@ -172,7 +174,17 @@ def _write(spool: Spool, agent: Agent | None, name: str, columns: dict[str, obje
 
 
 def _place(caller: Caller) -> dict[str, object]:
-    return {"directory": caller.directory, "session": caller.session, "process": caller.process}
+    place: dict[str, object] = {
+        "directory": caller.directory,
+        "session": caller.session,
+        "process": caller.process,
+        "terminal": None,
+    }
+    if caller.kind != HUMAN and "TMUX" in os.environ:  # a line typed into a person's shell would be a command
+        from agentmail.operations import terminal
+
+        place["terminal"] = terminal.here()
+    return place
 
 
 def _bound_to(spool: Spool, caller: Caller) -> list[Agent]:

@@ -1,4 +1,4 @@
-"""Waking an idle agent and reviving a parked one by a command: its own, or its harness's.
+"""Waking an idle agent and reviving a parked one: by its own command, its harness's, or its terminal.
 
 Commands are argument lists, run without a shell, detached, their output in a log beside the spool. Nothing from a
 message is ever part of one. The spool is refused when others can write it, so nobody else puts commands there.
@@ -46,8 +46,8 @@ class Roused(NamedTuple):
 
 
 def is_wanted(agent: Agent) -> bool:
-    """Whether there is a command for the agent's state. A sub-agent, in its parent's session, has none."""
-    return agent.parent is None and _command(agent) is not None
+    """Whether there is a means for the agent's state. A sub-agent, in its parent's session, has none."""
+    return agent.parent is None and (_command(agent) is not None or _has_terminal(agent))
 
 
 def rouse(spool: Spool, agent_id: int, message: int) -> Roused:
@@ -99,13 +99,18 @@ def _decide(spool: Spool, agent: Agent, message: int) -> Roused | None:
 
 
 def _try(spool: Spool, agent: Agent) -> Roused:
-    command = _command(agent)
-    if command is None:
+    command, process = _command(agent), None
+    if command:
+        try:
+            process, error = _start(spool, agent, command)
+        except OSError as failure:
+            error = f"cannot run {command[0]}: {(failure.strerror or str(failure)).lower()}"
+    elif _has_terminal(agent):
+        from agentmail.operations import terminal
+
+        error = terminal.type_notice(agent.terminal or "", NOTICE)
+    else:
         return Roused("queued")
-    try:
-        process, error = _start(spool, agent, command)
-    except OSError as failure:
-        process, error = None, f"cannot run {command[0]}: {(failure.strerror or str(failure)).lower()}"
     agents.change(spool.db, agent.id, woken=now(), wake_error=error, reviver=process)
     return Roused("queued", error) if error else Roused(_success(agent))
 
@@ -158,6 +163,10 @@ def arguments(command: str | None) -> list[str]:
     import json
 
     return [str(word) for word in json.loads(command)]
+
+
+def _has_terminal(agent: Agent) -> bool:
+    return agent.status == "idle" and bool(agent.bound) and agent.terminal is not None
 
 
 def _success(agent: Agent) -> str:

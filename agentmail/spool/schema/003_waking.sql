@@ -3,6 +3,7 @@
 ALTER TABLE agents ADD COLUMN wake TEXT;        -- the command that wakes it: a JSON list of arguments
 ALTER TABLE agents ADD COLUMN revive TEXT;      -- the command that starts its session again
 ALTER TABLE agents ADD COLUMN autoreply TEXT;   -- the command that answers for it while it cannot
+ALTER TABLE agents ADD COLUMN terminal TEXT;    -- its tmux pane: a JSON list of the server's socket and the pane
 ALTER TABLE agents ADD COLUMN synchronous INTEGER NOT NULL DEFAULT 0;  -- 1: mid-turn it reaches no step boundary
 ALTER TABLE agents ADD COLUMN woken INTEGER NOT NULL DEFAULT 0;  -- when that was last tried
 ALTER TABLE agents ADD COLUMN wake_error TEXT;  -- why it then failed
