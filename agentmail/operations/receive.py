@@ -109,9 +109,9 @@ class Wait:
                     found = self._look()
                     if found:
                         return found
-                self._check_others()
-                if self._peer_is_gone():
-                    continue  # it is parked now: look again
+                if self._reap_others() or self._peer_is_gone():
+                    changes = -1  # our own writing does not show in `changed`
+                    continue
                 left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
                 if left <= 0:
                     return self._end("timeout")
@@ -157,13 +157,15 @@ class Wait:
         finally:
             self._holder.release()
 
-    def _check_others(self) -> None:
-        """Mail claimed by a reader that has died since comes back, perhaps to this very waiter."""
+    def _reap_others(self) -> bool:
+        """Whether mail was claimed by a reader that has died since: it comes back, perhaps to this very waiter."""
         spool = self._session.spool
-        if any(not locks.is_alive(spool.locks, token) for token in self._others):
-            self._others = []
-            with spool.transaction():
-                presence.reap(spool, self._session.me.id)
+        if all(locks.is_alive(spool.locks, token) for token in self._others):
+            return False
+        self._others = []
+        with spool.transaction():
+            presence.reap(spool, self._session.me.id)
+        return True
 
     def _watch_peer(self, bell: Doorbell) -> None:
         if self.peer and self._until_it_stops and self.peer.process and processes.is_alive(self.peer.process):
