@@ -33,8 +33,8 @@ class Holder:
             self._fd = -1
 
 
-def is_alive(directory: str, token: str) -> bool:
-    """Whether the process that made `token` still holds it. A dead one's file is removed."""
+def is_alive(directory: str, token: str, *, remove: bool = True) -> bool:
+    """Whether the process that made `token` still holds it. A dead one's file is removed, unless told otherwise."""
     path = f"{directory}/{token}"
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -48,7 +48,8 @@ def is_alive(directory: str, token: str) -> bool:
         return True
     finally:
         os.close(fd)
-    _remove(path)
+    if remove:
+        _remove(path)
     return False
 
 

@@ -16,7 +16,7 @@ _agentmail() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) return ;;
-        --body-file | --reply-to | --timeout | --timeout-ms | --once | --as | --spool | --from | --channel | --idle | --limit | --display | --parent | --state | --wake | --revive | --autoreply | --with)
+        --body-file | --reply-to | --timeout | --timeout-ms | --once | --as | --spool | --from | --channel | --idle | --limit | --display | --parent | --state | --wake | --revive | --autoreply | --with | --older-than | --max-messages)
             [[ ${COMP_WORDS[i + 1]} == = ]] && i=$((i + 1))
             i=$((i + 1))
             ;;
@@ -31,11 +31,11 @@ _agentmail() {
         --parent) offer="$(_agentmail_names)" ;;
         --state) offer="running idle" ;;
         --with) offer="$(_agentmail_names)" ;;
-        --body-file | --reply-to | --timeout | --timeout-ms | --once | --as | --spool | --from | --channel | --idle | --limit | --display | --parent | --state | --wake | --revive | --autoreply | --with) return ;;
+        --body-file | --reply-to | --timeout | --timeout-ms | --once | --as | --spool | --from | --channel | --idle | --limit | --display | --parent | --state | --wake | --revive | --autoreply | --with | --older-than | --max-messages) return ;;
         *)
             case $command:$place:$current in
             :*:-*) offer="--as --force --json --spool --version --help" ;;
-            :*) offer="send wait inbox list reply ack status register whoami park abort show log channel hook config completions demo" ;;
+            :*) offer="send wait inbox list reply ack status register whoami park abort show log channel hook config completions cleanup demo" ;;
             send:*:-*) offer="--body-file --reply-to --await --timeout --timeout-ms --once --hold --as --force --json --spool --help" ;;
             send:0:*) offer="$(_agentmail_names) all" ;;
             wait:*:-*) offer="--from --channel --timeout --timeout-ms --exit-code --idle --as --force --json --spool --help" ;;
@@ -57,6 +57,7 @@ _agentmail() {
             config:*:-*) offer="--as --force --json --spool --help" ;;
             completions:*:-*) offer="--help" ;;
             completions:0:*) offer="bash zsh fish" ;;
+            cleanup:*:-*) offer="--older-than --max-messages --unread --vacuum --dry-run --json --spool --help" ;;
             demo:*:-*) offer="--help" ;;
             esac
             ;;

@@ -11,7 +11,7 @@ function __agentmail_at --description 'Whether this command is being written, an
     for word in (commandline -opc)[2..-1]
         if test $skip = 1
             set skip 0
-        else if contains -- $word --body-file --reply-to --timeout --timeout-ms --once --as --spool --from --channel --idle --limit --display --parent --state --wake --revive --autoreply --with
+        else if contains -- $word --body-file --reply-to --timeout --timeout-ms --once --as --spool --from --channel --idle --limit --display --parent --state --wake --revive --autoreply --with --older-than --max-messages
             set skip 1
         else if string match -q -- '-*' $word
             continue
@@ -165,5 +165,14 @@ complete -c agentmail -n '__agentmail_at config' -l help -d 'Show this message a
 complete -c agentmail -n '__agentmail_at ""' -a completions -d 'Print the completions of a shell, for it to load.'
 complete -c agentmail -n '__agentmail_at completions' -l help -d 'Show this message and exit.'
 complete -c agentmail -n '__agentmail_at completions 0' -a 'bash zsh fish'
+complete -c agentmail -n '__agentmail_at ""' -a cleanup -d 'Remove old history, for cron; unread mail stays.'
+complete -c agentmail -n '__agentmail_at cleanup' -l older-than -x -d 'How old, like 30d or 12h; else the setting keep_days.'
+complete -c agentmail -n '__agentmail_at cleanup' -l max-messages -x -d 'Also what is beyond the newest N.'
+complete -c agentmail -n '__agentmail_at cleanup' -l unread -d 'Also mail that nobody has read.'
+complete -c agentmail -n '__agentmail_at cleanup' -l vacuum -d 'Give the free space back to the disk.'
+complete -c agentmail -n '__agentmail_at cleanup' -l dry-run -d 'Only say what would go.'
+complete -c agentmail -n '__agentmail_at cleanup' -l json -d 'Print one JSON object on one line.'
+complete -c agentmail -n '__agentmail_at cleanup' -l spool -r -F -d 'The spool file to use.'
+complete -c agentmail -n '__agentmail_at cleanup' -l help -d 'Show this message and exit.'
 complete -c agentmail -n '__agentmail_at ""' -a demo -d 'Watch two agents exchange a question and an answer through a temporary spool.'
 complete -c agentmail -n '__agentmail_at demo' -l help -d 'Show this message and exit.'

@@ -252,6 +252,22 @@ COMMANDS = (
         ),
     ),
     Command(
+        "cleanup",
+        "admin",
+        "Remove old history, for cron; unread mail stays.",
+        (),
+        (
+            Option("older_than", VALUE, "How old, like 30d or 12h; else the setting keep_days.", "DURATION"),
+            Option("max_messages", VALUE, "Also what is beyond the newest N.", "N"),
+            Option("unread", FLAG, "Also mail that nobody has read."),
+            Option("vacuum", FLAG, "Give the free space back to the disk."),
+            Option("dry_run", FLAG, "Only say what would go."),
+            JSON,
+            SPOOL,
+        ),
+        ("agentmail cleanup --older-than 30d", "agentmail cleanup --max-messages 100000 --vacuum"),
+    ),
+    Command(
         "demo",
         "demo",
         "Watch two agents exchange a question and an answer through a temporary spool.",

@@ -78,8 +78,8 @@ def register(
     taken = agents.by_name(spool.db, name)
     if taken and _is_held(spool, taken) and not is_mine(taken, caller) and not caller.force:
         raise _taken(taken)
-    if taken and taken.name != name:
-        raise BadInput(f"{name!r} differs from {taken.name!r} only by case; choose another name")
+    if taken:
+        _check_case(name, taken)
     above = agents.by_name(spool.db, parent) if parent else None
     if parent and not above:
         raise BadInput(f"no agent {parent!r} to be the parent; register it first")
@@ -117,6 +117,7 @@ def _find_named(spool: Spool, caller: Caller, name: str) -> Found:
     agent = agents.by_name(spool.db, name)
     if agent is None:
         return Found(name, None, False, caller.how)
+    _check_case(name, agent)
     verified = bool(agent.bound) and is_mine(agent, caller)
     if not verified and not caller.force and _is_held(spool, agent):
         raise _taken(agent)
@@ -193,6 +194,11 @@ def _bound_to(spool: Spool, caller: Caller) -> list[Agent]:
     if caller.process:
         found.append(agents.by_process(spool.db, caller.process))
     return [agent for agent in found if agent]
+
+
+def _check_case(name: str, agent: Agent) -> None:
+    if agent.name != name:
+        raise BadInput(f"{name!r} differs from {agent.name!r} only by case; use that, or another name")
 
 
 def _taken(agent: Agent) -> NameTaken:
