@@ -66,9 +66,11 @@ class Session:
         shell = self._files / program
         shell.symlink_to(shutil.which("bash") or "bash")
         ids = {variable: session} if session else {}
+        environment = mail.environment(None, LOGNAME="person", **marks, **ids, **env)
+        environment.pop("TMUX", None)
         self.process = subprocess.Popen(
             [shell, "--norc", "-c", OBEY],
-            env=mail.environment(None, LOGNAME="person", **marks, **ids, **env),
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
