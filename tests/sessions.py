@@ -85,13 +85,16 @@ class Session:
         files = self._files / str(self._count)
         files.mkdir()
         variables = [f"{name}={value}" for name, value in env.items()]
-        line = shlex.join(["env", *variables, *AGENTMAIL, *words]).replace("\n", "'$'\\n''")
         place = shlex.quote(str(files))
+        line = f"""
+            cd {shlex.quote(str(self.directory))} && {shlex.join(["env", *variables, *AGENTMAIL, *words])} \\
+                </dev/null >{place}/out 2>{place}/err
+            echo $? >{place}/new
+            mv {place}/new {place}/status
+        """
+        (files / "script").write_text(line)
         assert self.process.stdin is not None
-        self.process.stdin.write(
-            f"( cd {shlex.quote(str(self.directory))} && {line} </dev/null >{place}/out 2>{place}/err;"
-            f" echo $? >{place}/new; mv {place}/new {place}/status ) &\n"
-        )
+        self.process.stdin.write(f"sh {place}/script &\n")
         self.process.stdin.flush()
         return Command(files)
 

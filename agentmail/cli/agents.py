@@ -46,7 +46,8 @@ def register_(call: Call) -> int:
     if state not in (None, "running", "idle"):
         raise BadInput(f"--state takes 'running' or 'idle', not {state!r}")
     caller, spool = caller_of(call), spool_of(call)
-    name = call.text("name") or sessions.find(spool, caller).name
+    given = call.text("name")
+    name = sessions.find(spool, caller).name if given is None else given
     commands = {key: _command(call, key) for key in ("wake", "revive", "autoreply") if call.text(key) is not None}
     session = sessions.register(
         spool,

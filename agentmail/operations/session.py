@@ -90,9 +90,9 @@ def register(
                 agents.change(spool.db, former.id, bound=0, process=None, session=None)
         columns = {
             **_place(caller),
-            "display": display or name,
+            "display": display or _display(taken, name),
             "kind": caller.kind,
-            "parent": above.id if above else None,
+            "parent": above.id if above else taken.parent if taken else None,
             "bound": 1,
             "synchronous": int(synchronous),
             **commands,
@@ -152,9 +152,10 @@ def _is_new_session(spool: Spool, agent: Agent, caller: Caller, found: Found) ->
 
 
 def _settle_in(spool: Spool, caller: Caller, found: Found) -> Agent:
-    columns = {**_place(caller), "display": found.name, "kind": caller.kind, "bound": int(found.verified)}
+    columns = {**_place(caller), "kind": caller.kind, "bound": int(found.verified)}
     with spool.transaction():
-        return _write(spool, agents.by_name(spool.db, found.name), found.name, columns)
+        agent = agents.by_name(spool.db, found.name)
+        return _write(spool, agent, found.name, {**columns, "display": _display(agent, found.name)})
 
 
 def _write(spool: Spool, agent: Agent | None, name: str, columns: dict[str, object]) -> Agent:
@@ -164,14 +165,17 @@ def _write(spool: Spool, agent: Agent | None, name: str, columns: dict[str, obje
         comes = True
     else:
         comes = not agent.live
-        if agent.status != "expected":
-            columns.pop("display")
         if comes:
             columns.update(status="idle", since=now())
         agent = agents.change(spool.db, agent.id, active=now(), **columns)
     if comes and agent.bound:
         events.add(spool.db, agent.id, "joined", now())
     return agent
+
+
+def _display(agent: Agent | None, name: str) -> str:
+    """The name for people to read: it stays until another is given."""
+    return agent.display if agent and agent.status != "expected" else name
 
 
 def _place(caller: Caller) -> dict[str, object]:
