@@ -63,11 +63,18 @@ def end_cleanly_on_sigterm() -> None:
 
 
 def _reader_has_gone() -> bool:
-    """Whether stdout is a pipe that nobody can read any more, although it took the bytes (``| head -0``)."""
+    """Whether stdout is a pipe whose reader left without taking what we wrote (``| head -0``)."""
     if not stat.S_ISFIFO(os.fstat(STDOUT).st_mode):
         return False
     import select
 
     poll = select.poll()
     poll.register(STDOUT, 0)  # errors and hang-ups are always reported
-    return any(events & select.POLLERR for _, events in poll.poll(0))
+    return any(events & select.POLLERR for _, events in poll.poll(0)) and _is_something_left()
+
+
+def _is_something_left() -> bool:
+    import termios
+    from fcntl import ioctl
+
+    return ioctl(STDOUT, termios.FIONREAD, b"\0" * 4) != b"\0" * 4

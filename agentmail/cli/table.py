@@ -232,6 +232,22 @@ COMMANDS = (
         ("agentmail hook claude < event.json",),
     ),
     Command(
+        "install",
+        "install",
+        "Install into a harness: hooks, allow rules, instructions. Alone, list the harnesses.",
+        (Argument("harness", "claude, codex, gemini, opencode or omp.", values="claude|codex|gemini|opencode|omp"),),
+        (
+            Option("user", FLAG, "For all projects of the user; the default."),
+            Option("project", FLAG, "For the project around the current directory only."),
+            Option("dry_run", FLAG, "Show what would change, as a diff; write nothing."),
+            Option("uninstall", FLAG, "Take out what was installed, and nothing else."),
+            Option("trust", FLAG, "Codex: also trust the hooks, as its /hooks would."),
+            JSON,
+            SPOOL,
+        ),
+        ("agentmail install", "agentmail install claude", "agentmail install codex --project --dry-run"),
+    ),
+    Command(
         "config",
         "admin",
         "Show the spool's settings, or change one.",

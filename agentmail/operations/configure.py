@@ -22,8 +22,8 @@ RULES = {
     "max_body": Rule("bytes of a message", 1),
     "nudge": Rule("user turns without a post until an agent is asked for one; 0: never", 0),
     "overflow": Rule("what a full mailbox does", words=("drop-oldest", "refuse")),
-    "wake_interval_ms": Rule("milliseconds between two commands that wake the same agent", 0),
     "timeout_ms": Rule("milliseconds that wait and --await last if they name no time; 0: no limit", 0),
+    "wake_interval_ms": Rule("milliseconds between two commands that wake the same agent", 0),
 }
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from agentmail.doorbell import Doorbell
 
-POLL_SECONDS = 1.0
 ALL = -1
 
 
@@ -95,27 +94,29 @@ class Wait:
             raise
 
     def _block(self) -> Delivery | Stopped:
-        from agentmail.doorbell import open_doorbell  # a wait that blocks can afford what a quick one cannot
+        from agentmail.doorbell import LONGEST_POLL_SECONDS, open_doorbell  # a wait that blocks can afford what a quick one cannot
 
         spool, me = self._session.spool, self._session.me
         deadline = time.monotonic() + self.timeout_ms / 1000 if self.timeout_ms else None
+        bell = open_doorbell(spool.bells.path(me.name))
+        # Closing an inotify takes the kernel 5 to 15 ms: that must not come between the mail and its reader.
+        self._holder.when_released(bell.close)
+        self._watch_peer(bell)
         changes = -1
-        with open_doorbell(spool.bells.path(me.name)) as bell:
-            self._watch_peer(bell)
-            while True:
-                latest = spool.db.changed()
-                if latest != changes:
-                    changes = latest
-                    found = self._look()
-                    if found:
-                        return found
-                if self._reap_others() or self._peer_is_gone():
-                    changes = -1  # our own writing does not show in `changed`
-                    continue
-                left = POLL_SECONDS if deadline is None else deadline - time.monotonic()
-                if left <= 0:
-                    return self._end("timeout")
-                bell.wait(min(left, POLL_SECONDS))
+        while True:
+            latest = spool.db.changed()
+            if latest != changes:
+                changes = latest
+                found = self._look()
+                if found:
+                    return found
+            if self._reap_others() or self._peer_is_gone():
+                changes = -1  # our own writing does not show in `changed`
+                continue
+            left = deadline - time.monotonic() if deadline is not None else LONGEST_POLL_SECONDS
+            if left <= 0:
+                return self._end("timeout")
+            bell.wait(left)
 
     def _look(self) -> Delivery | Stopped | None:
         spool, me = self._session.spool, self._session.me
