@@ -35,7 +35,7 @@ _agentmail() {
         *)
             case $command:$place:$current in
             :*:-*) offer="--as --force --json --spool --version --help" ;;
-            :*) offer="send wait inbox list reply ack status register whoami park abort show log channel hook config completions cleanup demo" ;;
+            :*) offer="send wait inbox list reply ack status register whoami park abort show log channel hook install config completions cleanup demo" ;;
             send:*:-*) offer="--body-file --reply-to --await --timeout --timeout-ms --once --hold --as --force --json --spool --help" ;;
             send:0:*) offer="$(_agentmail_names) all" ;;
             wait:*:-*) offer="--from --channel --timeout --timeout-ms --exit-code --idle --as --force --json --spool --help" ;;
@@ -54,6 +54,8 @@ _agentmail() {
             channel:*:-*) offer="--as --force --json --spool --help" ;;
             channel:0:*) offer="join leave list" ;;
             hook:*:-*) offer="--until-mail --spool --help" ;;
+            install:*:-*) offer="--user --project --dry-run --uninstall --trust --json --spool --help" ;;
+            install:0:*) offer="claude codex gemini opencode omp" ;;
             config:*:-*) offer="--as --force --json --spool --help" ;;
             completions:*:-*) offer="--help" ;;
             completions:0:*) offer="bash zsh fish" ;;

@@ -156,4 +156,5 @@ def _list(call: Call) -> int:
 def _row(row: dict[str, Any]) -> str:
     levels = [name for level, name in (("user", "for the user"), ("project", "in this project")) if row[level]]
     seen = "present" if row["present"] else "not seen"
-    return f"- {row['harness']} ({row['title']}): {seen}, {'installed ' + ' and '.join(levels) if levels else 'not installed'}"
+    where = f"installed {' and '.join(levels)}" if levels else "not installed"
+    return f"- {row['harness']} ({row['title']}): {seen}, {where}"

@@ -1,0 +1,1 @@
+"""Installing into harnesses: their own configuration files, changed by as few bytes as can be."""
