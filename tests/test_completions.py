@@ -98,7 +98,7 @@ class Terminal:
 # What is typed before the Tab key, and the arguments that `agentmail` then gets.
 TYPED = [
     ("se", "<send>"),
-    ("--as bu in", "<--as><bu><inbox>"),
+    ("--as bu inb", "<--as><bu><inbox>"),
     ("--as bui", "<--as><builder>"),
     ("send --aw", "<send><--await>"),
     ("send bob --hol", "<send><bob><--hold>"),
