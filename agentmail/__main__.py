@@ -94,7 +94,8 @@ def _fail(error: AgentmailError, call: Call | None, arguments: list[str]) -> int
         from agentmail.cli import as_json
 
         try:
-            output.write(as_json.dump(call.command if call else "", error=line))
+            op = call.command if call else next((word for word in arguments if word in BY_NAME), "")
+            output.write(as_json.dump(op, error=line))
         except AgentmailError:
             pass
     from agentmail.cli.render import safe

@@ -12,7 +12,12 @@ FILE = "spool.db"
 
 def spool_path(given: str | None = None) -> str:
     """The spool file: as given, else AGENTMAIL_SPOOL, else ``agentmail/spool.db`` in the user's state directory."""
-    return given or os.environ.get("AGENTMAIL_SPOOL") or f"{state_directory()}/{FILE}"
+    return native(given or "") or os.environ.get("AGENTMAIL_SPOOL") or f"{state_directory()}/{FILE}"
+
+
+def native(path: str) -> str:
+    """A path from the command line, where all text is UTF-8, as this locale spells it."""
+    return os.fsdecode(path.encode())
 
 
 def state_directory() -> str:

@@ -34,7 +34,7 @@ def status_(call: Call) -> int:
 
         output.write(as_json.dump("status", status=[item._asdict() for item in announced]))
     elif call.words("text"):
-        output.write(f"{session.me.name}: {render.safe(announced[-1].text)}")
+        output.write(f"{session.me.name}: {render.block(announced[-1].text)}")
     else:
         output.write(render.announcements(announced))
     return 0

@@ -56,9 +56,9 @@ def sent(result: Sent) -> str:
 
 def receipt(item: Receipt) -> str:
     """One recipient's line: the outcome, and what is known of the recipient."""
-    line = f"{item.to}: {item.outcome}"
+    line = f"{block(item.to)}: {item.outcome}"
     if item.error:
-        line += f" — {item.error}"
+        line += f" — {block(item.error)}"
     elif item.members is not None:
         line += f": {_count(item.members, 'other member')}"
     elif item.status:
@@ -87,8 +87,8 @@ def peers(items: Sequence[Peer]) -> str:
         if item.parent:
             facts.append(f"child of {item.parent}")
         facts.append(f"active {durations.ago(now() - item.active)}")
-        line = f"- {item.name} [{safe(item.display)} · {item.kind} · {item.status}] {', '.join(facts)}"
-        lines.append(line + (f": {safe(item.announced)}" if item.announced else ""))
+        line = f"- {item.name} [{block(item.display)} · {item.kind} · {item.status}] {', '.join(facts)}"
+        lines.append(line + (f": {block(item.announced)}" if item.announced else ""))
     if any(item.status == "parked" for item in items):
         lines.append("Parked agents are revived when messaged.")
     return "\n".join(lines)
@@ -123,7 +123,7 @@ def announcements(items: Sequence[Announcement]) -> str:
     """What an agent has said that it works on."""
     if not items:
         return "Nothing announced yet."
-    return "\n".join(f"{_time(item.ts)} {safe(item.text)}" for item in items)
+    return "\n".join(f"{_time(item.ts)} {block(item.text)}" for item in items)
 
 
 def _is_plain(letter: str) -> bool:

@@ -12,6 +12,7 @@ from agentmail.model import Message, Sent, Stopped
 from agentmail.operations import send as sending
 from agentmail.operations.send import Draft
 from agentmail.operations.session import Session
+from agentmail.paths import native
 from agentmail.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _body(call: Call) -> str:
     if path is None and os.isatty(0):
         raise BadInput("there is no message; write it after the recipient, or pass it on stdin")
     try:
-        return _read(0 if path is None or path == "-" else path).decode()
+        return _read(0 if path is None or path == "-" else native(path)).decode()
     except UnicodeDecodeError as error:
         raise BadInput(f"the message is not valid UTF-8 (byte {error.start}); convert it first") from error
     except OSError as error:

@@ -180,7 +180,7 @@ def _display(agent: Agent | None, name: str) -> str:
 
 def _place(caller: Caller) -> dict[str, object]:
     place: dict[str, object] = {
-        "directory": caller.directory,
+        "directory": os.fsencode(caller.directory).decode("utf-8", "backslashreplace"),
         "session": caller.session,
         "process": caller.process,
         "terminal": None,
