@@ -53,6 +53,7 @@ def normal(text: str) -> str:
     """The text without what differs from run to run: ids, times, ages."""
     text = re.sub(r"\b\d{15,19}\b", "ID", text)
     text = re.sub(r'"ts":\d+', '"ts":TS', text)
+    text = re.sub(r"active \d+s ago", "active just now", text)
     return re.sub(r"idle for \d+s", "idle for 0s", text).strip()
 
 
