@@ -179,13 +179,13 @@ class Document:
 
     def _take(self, path: Path, parent: Node, index: int, expected: Any) -> None:
         """Take a child out in the first of several ways that leaves just what is expected."""
+        wanted = _with(self.root.value, path, expected)
         for text in self._without(parent, index):
             try:
-                after = Document(text)
-                node = after.get(path)
+                root = jsonc.read(text)
             except Broken:
                 continue
-            if node is not None and node.value == expected:
+            if root is not None and root.value == wanted:
                 self._set(text)
                 return
         raise Broken(f"cannot take an entry out of {'.'.join(path) or 'the object'}")
@@ -206,3 +206,8 @@ class Document:
         elif not index and not is_last and "\n" not in text[begin:start]:
             ways.insert(0, text[:start] + text[end:].lstrip(" \t"))
         return ways
+
+
+def _with(root: Any, path: Path, value: Any) -> Any:
+    """`root` with another value at `path`."""
+    return {**root, path[0]: _with(root[path[0]], path[1:], value)} if path else value

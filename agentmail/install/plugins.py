@@ -20,7 +20,6 @@ from agentmail.hooks import guard
 from agentmail.install import files, skill
 from agentmail.install.document import Document
 from agentmail.install.edits import MARK, Own, Section
-from agentmail.install.jsonc import Broken
 from agentmail.install.plan import Harness
 from agentmail.install.settings import Settings
 
@@ -69,20 +68,14 @@ def _opencode_edits(place: Place) -> list[Edit]:
 
 def _opencode_notes(place: Place) -> list[str]:
     content = files.read(_opencode_settings(place)) or b""
-    try:
-        document = Document(content.decode("utf-8-sig"))
-        rules = (document.get(("permission",)), document.get(("permission", "bash")))
-    except Broken:
-        rules = (None, None)  # permission is one word for everything
-    except UnicodeDecodeError:
+    document = Document(content.decode("utf-8-sig"))
+    node = document.get(_RULE[:1])
+    if node is not None and isinstance(node.value, dict):
+        node = document.get(_RULE[:2])
+    if node is None or not isinstance(node.value, str) or node.value == "allow":
         return []
-    for node in rules:
-        if node is not None and isinstance(node.value, str) and node.value != "allow":
-            return [
-                f"all commands are set to {node.value!r} in {_opencode_settings(place)};"
-                ' to let mail pass: "bash": {"*": "' + node.value + '", "agentmail *": "allow"}'
-            ]
-    return []
+    wanted = json.dumps({"bash": {"*": node.value, "agentmail *": "allow"}})
+    return [f"{_opencode_settings(place)} says {node.value!r} to all commands; to let mail pass: {wanted}"]
 
 
 def _omp_base(place: Place) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentmail.install.document import Document
@@ -56,7 +57,8 @@ class Settings(NamedTuple):
                 document.take(path)
         for path in sorted(self._containers(), key=len, reverse=True):
             if _reach(document, path) and document.is_void(path) and not (before and _reach(before, path)):
-                document.take(path)
+                with suppress(Broken):  # the key is there twice: leave it
+                    document.take(path)
         return document.text
 
     def is_marked(self, text: str) -> bool:
