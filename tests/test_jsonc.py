@@ -40,7 +40,8 @@ def container(draw: st.DrawFn, kind: str, depth: int = 3) -> str:
     for key in keys:
         name = f"{json.dumps(key)}{gap()}:{gap()}" if kind == "object" else ""
         parts.append(f"{gap()}{name}{draw(written(depth - 1))}{gap()}")
-    trailing = f",{gap()}" if parts and draw(st.booleans()) else ""
+    has_trailing: bool = draw(st.booleans())
+    trailing = f",{gap()}" if parts and has_trailing else ""
     return f"{open_}{gap() if not parts else ''}{','.join(parts)}{trailing}{close}"
 
 
@@ -63,27 +64,13 @@ def test_plain_json_is_read_as_the_standard_library_reads_it(value: Any) -> None
     assert json.dumps(value_of(text)) == json.dumps(json.loads(text))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{",
-        "}",
-        '{"a"}',
-        '{"a":}',
-        "{'a': 1}",
-        "[1 2]",
-        '{"a": 1} x',
-        "{a: 1}",
-        '{"a": 01}',
-        '"\n"',
-        "[,]",
-        "/* ",
-        "nul",
-        "[" * 5000,
-        '{"a": NaN}',
-        '{"a": 1,, "b": 2}',
-    ],
-)
+NO_JSON = [
+    *("{", "}", '{"a"}', '{"a":}', "{'a': 1}", "[1 2]", '{"a": 1} x', "{a: 1}", '{"a": 01}', '"\n"', "[,]", "/* "),
+    *("nul", "[" * 5000, '{"a": NaN}', '{"a": 1,, "b": 2}'),
+]
+
+
+@pytest.mark.parametrize("text", NO_JSON)
 def test_what_is_no_json_is_refused(text: str) -> None:
     with pytest.raises(jsonc.Broken):
         jsonc.read(text)
