@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -510,6 +511,62 @@ def test_two_harnesses_share_a_file_of_instructions(mail: Mail, place: Place) ->
     assert harnesses.shared_paths(harnesses.known("codex"), there) == {f"{there.project}/AGENTS.md"}
     run(plan.uninstall, harnesses.known("opencode").edits(there)[:2])
     assert harnesses.shared_paths(harnesses.known("codex"), there) == set()
+
+
+CODEX = """#!{python}
+import hashlib, json, os, sys
+assert sys.argv[1:] == ["app-server"]
+path = os.environ["HOME"] + "/.codex/hooks.json"
+for line in sys.stdin:
+    request = json.loads(line)
+    if request.get("id") == 1:
+        print(json.dumps({{"method": "configWarning", "params": {{}}}}))
+        print(json.dumps({{"id": 1, "result": {{}}}}), flush=True)
+    elif request.get("id") == 2:
+        hooks = []
+        for event, groups in json.load(open(path))["hooks"].items():
+            name = "".join("_" + letter.lower() if letter.isupper() else letter for letter in event).lstrip("_")
+            for group, entry in enumerate(groups):
+                for index, hook in enumerate(entry["hooks"]):
+                    digest = "sha256:" + hashlib.sha256(hook["command"].encode()).hexdigest()
+                    hooks.append({{"key": f"{{path}}:{{name}}:{{group}}:{{index}}", "command": hook["command"],
+                                  "sourcePath": path, "currentHash": digest}})
+        print(json.dumps({{"id": 2, "result": {{"data": [{{"cwd": "x", "hooks": hooks}}]}}}}), flush=True)
+"""
+
+
+def test_trust_is_stored_for_our_hooks_only_and_taken_back(mail: Mail) -> None:
+    hooks, settings = mail.home / ".codex/hooks.json", mail.home / ".codex/config.toml"
+    put(str(hooks), json.dumps({"hooks": {"Stop": [OWN_HOOK]}}))
+    put(str(settings), "# mine\nmodel = 'x'\n")
+    program = mail.home / "bin/codex"
+    put(str(program), CODEX.format(python=sys.executable))
+    program.chmod(0o700)
+    path = f"{program.parent}:{os.environ['PATH']}"
+    before = config(mail)
+    assert cli(mail, "codex", PATH=path).returncode == 0
+    assert "hooks" not in tomllib.loads(settings.read_text())
+    done = cli(mail, "codex", "--trust", PATH=path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"- {settings}: changed" in done.stdout
+    trusted = tomllib.loads(settings.read_text())["hooks"]["state"]
+    assert f"{hooks}:stop:1:0" in trusted
+    assert f"{hooks}:stop:0:0" not in trusted
+    assert len(trusted) == 6
+    assert "unchanged" in cli(mail, "codex", "--trust", PATH=path).stdout
+    assert cli(mail, "codex", "--uninstall").returncode == 0
+    assert config(mail) == before
+
+
+@pytest.mark.parametrize("body", ["exit 1", "echo nonsense"])
+def test_a_codex_that_does_not_answer_is_one_line(mail: Mail, body: str) -> None:
+    program = mail.home / "bin/codex"
+    put(str(program), f"#!/bin/sh\n{body}\n")
+    program.chmod(0o700)
+    done = cli(mail, "codex", "--trust", PATH=f"{program.parent}:{os.environ['PATH']}")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "/hooks" in done.stderr
 
 
 EVENTS = {

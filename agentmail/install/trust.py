@@ -50,7 +50,9 @@ def granted(place: Place) -> Toml:
         if os.path.realpath(str(hook.get("sourcePath"))) == os.path.realpath(path) and hook.get("command") in ours
     ]
     if not found:
-        raise BadInput(f"Codex does not show the hooks in {path}; trust them in its /hooks")
+        raise BadInput(
+            f"the files are written, but Codex does not know the hooks in {path}; trust them in its /hooks"
+        )
     values = tuple((("hooks", "state", str(key), "trusted_hash"), str(digest)) for key, digest in found)
     return Toml(f"{codex.home(place)}/config.toml", forced=values)
 
@@ -108,7 +110,7 @@ def _ask(program: str, directory: str) -> list[dict[str, Any]]:
         answer = _answer(server.stdout.fileno(), 2)
         return [hook for place in answer["result"]["data"] for hook in place["hooks"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput("Codex did not say which hooks it knows; trust them in its /hooks") from error
+        raise BadInput("the files are written, but Codex did not tell its hooks; trust them in its /hooks") from error
     finally:
         server.kill()
         server.wait()
