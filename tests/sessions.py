@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 from unittest.mock import patch
 
 from agentmail.identity import Caller
 from agentmail.operations import session
 from agentmail.spool import open_spool
 from tests.conftest import AGENTMAIL, Mail, Result, eventually
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # How each harness is called, how it shows itself in the environment, and where it puts its session id.
 HARNESSES = {
@@ -26,6 +24,10 @@ HARNESSES = {
     "human": ("terminal", {}, ""),
 }
 OBEY = 'while IFS= read -r line; do eval "$line"; done'
+
+# What a shell starts in the background ignores Ctrl-C, and so would all that is started here.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def register(mail: Mail, *names: str) -> None:
@@ -38,6 +40,21 @@ def register(mail: Mail, *names: str) -> None:
         for name in names:
             session.enter(spool, Caller(name))
         spool.close()
+
+
+def wait_until_it_blocks(process: subprocess.Popen[str]) -> None:
+    """Return once a waiting command has taken SIGTERM into its own hands, which it does last of all before it blocks.
+
+    Where that cannot be seen, at once.
+    """
+    facts = Path(f"/proc/{process.pid}/status")
+
+    def is_in_hand() -> bool:
+        caught = next(line for line in facts.read_text().splitlines() if line.startswith("SigCgt:"))
+        return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+    if facts.exists():
+        eventually(is_in_hand)
 
 
 class Command:

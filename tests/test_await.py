@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import Mail, finish
-from tests.sessions import Session, register
+from tests.sessions import Session, register, wait_until_it_blocks
 
 if TYPE_CHECKING:
     import subprocess
@@ -263,6 +263,7 @@ def test_a_dead_waiter_makes_no_ring(mail: Mail) -> None:
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_wait_and_the_question_stays_sent(mail: Mail, number: int, status: int) -> None:
     asking = ask(mail)
+    wait_until_it_blocks(asking)
     asking.send_signal(number)
     done = finish(asking)
     assert (done.status, done.err) == (status, "")

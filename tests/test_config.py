@@ -63,11 +63,11 @@ def test_a_setting_is_changed_for_everybody(mail: Mail, name: str, value: str, k
     ],
 )
 def test_what_cannot_be_set_is_refused(mail: Mail, words: list[str], told: str) -> None:
-    before = settings(mail)
+    before = mail.sql("SELECT * FROM settings")
     done = mail.run("alice", "config", *words)
     assert (done.status, done.out) == (2, "")
     assert told in done.err
-    assert settings(mail) == before
+    assert mail.sql("SELECT * FROM settings") == before
 
 
 def test_a_negative_value_is_refused(mail: Mail) -> None:

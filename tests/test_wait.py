@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import Mail, finish
-from tests.sessions import Session, register
+from tests.sessions import Session, register, wait_until_it_blocks
 
 if TYPE_CHECKING:
     import subprocess
@@ -187,6 +187,7 @@ def test_mail_that_a_killed_waiter_had_taken_ends_the_wait_of_the_next(mail: Mai
 @pytest.mark.parametrize("options", [[], ["--json"], ["--from", "alice"]])
 def test_a_signal_ends_it_with_nothing_lost(mail: Mail, number: int, status: int, options: list[str]) -> None:
     process = waiting(mail, *options)
+    wait_until_it_blocks(process)
     process.send_signal(number)
     assert finish(process) == (status, "", "")
     assert waiters(mail) == 0
@@ -197,6 +198,7 @@ def test_a_signal_ends_it_with_nothing_lost(mail: Mail, number: int, status: int
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_that_comes_together_with_mail_loses_nothing(mail: Mail, number: int, status: int) -> None:
     process = waiting(mail)
+    wait_until_it_blocks(process)
     process.send_signal(signal.SIGSTOP)
     mail.send("alice", "bob", "hi")
     process.send_signal(number)
