@@ -62,9 +62,9 @@ class Bells:
 
     def link(self, session: str, name: str) -> None:
         """Let a hook find the bell by its harness's session id alone, without starting an interpreter."""
-        if not session.replace("-", "").replace("_", "").isalnum():
-            return  # it would not be safe as a file name
-        directory = f"{self.directory}/@{session}"
+        directory = self._of_session(session)
+        if not directory:
+            return
         try:
             os.makedirs(directory, 0o700, exist_ok=True)
             os.symlink(f"../{name.lower()}", f"{directory}/{name.lower()}")
@@ -73,13 +73,21 @@ class Bells:
 
     def unlink(self, session: str) -> None:
         """Forget the bells of a session that has ended."""
-        directory = f"{self.directory}/@{session}"
+        directory = self._of_session(session)
+        if not directory:
+            return
         try:
             for name in os.listdir(directory):
                 os.unlink(f"{directory}/{name}")
             os.rmdir(directory)
         except OSError:
             pass
+
+    def _of_session(self, session: str) -> str | None:
+        """Where a session's hooks look; None if the id is no file name, or not the same in JSON and in the shell."""
+        if not session.isprintable() or any(letter in session for letter in '/"\\') or len(session) > 60:
+            return None
+        return f"{self.directory}/@{session}"
 
     def hang(self, name: str) -> None:
         """Create the bell, silent, if it is not there yet. Raises `OSError`."""

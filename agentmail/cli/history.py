@@ -40,7 +40,7 @@ def log_(call: Call) -> int:
     lines = DEFAULT_LINES if limit is None else limit
     channel = call.text("channel")
     if channel is not None:
-        messages = channels.read_log(spool, me, channel, lines)
+        messages = channels.read_log(spool, channel, lines)
     else:
         messages = history.log(spool, None if everybody else me, other, lines) if me or everybody else ()
     if call.flag("json"):
@@ -49,4 +49,8 @@ def log_(call: Call) -> int:
         output.write(as_json.dump("log", log=as_json.messages(messages)))
     else:
         output.write(render.log(messages))
+    if me and channel is not None:
+        channels.note_read(spool, me, channel, messages)
+    if me and not everybody:
+        history.note_read_again(spool, me, messages)
     return 0

@@ -7,16 +7,18 @@ import os
 from agentmail import durations
 from agentmail.cli.render import block, safe
 from agentmail.clock import now
-from agentmail.operations.ambient import AGAIN, INLINE, START, STOP
+from agentmail.operations.ambient import AGAIN, INLINE, START, STOP, Told
 from agentmail.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from agentmail.model import Event, Message, Peer
     from agentmail.operations.ambient import Ambient, Digest
 
-# Harnesses cut hook output at 10,000 characters; ours, as JSON, stays under 9,000.
-LIMIT = 8800
+# Harnesses cut hook output at 10,000 characters, and Codex counts bytes (documented). Ours, as JSON, stays under
+# 9,000 of either: the room, and what surrounds it.
+ROOM = 8000
 PREVIEW = 200  # characters of a channel's last post in a badge
+LONGEST_STATUS = 80
 MOST_EVENTS = 10
 MOST_PEERS = 8
 
@@ -31,18 +33,34 @@ class Composed(NamedTuple):
     """The text, empty if there is nothing to say, and what it tells."""
 
     text: str
-    messages: frozenset[int]
-    channels: frozenset[int]
+    told: Told
+
+
+class _Room:
+    """The bytes of JSON that are left for what may be long."""
+
+    def __init__(self) -> None:
+        self.left = ROOM
+
+    def take(self, text: str) -> bool:
+        """Take the room that `text` needs; False if there is too little."""
+        size = _size(text)
+        if size > self.left:
+            return False
+        self.left -= size
+        return True
 
 
 def compose(found: Ambient) -> Composed:
     """The text for one delivery. What may be long comes last and takes the room that is left."""
+    room = _Room()
     facts = _facts(found)
-    room = LIMIT - _cost("\n".join(facts)) - 1200  # for the frame, the counts and the commands
-    blocks, shown, waiting, room = _mail(found, room)
-    posts, posted = _channels(found, room)
-    if not (facts or blocks or posts) or (not blocks and found.moment == STOP):
-        return Composed("", frozenset(), frozenset())
+    for fact in facts:
+        room.take(fact)
+    blocks, waiting, told = _mail(found, room)
+    posts, told = _channels(found, room, told)
+    if not (facts or blocks or posts or waiting) or (not blocks and found.moment == STOP):
+        return Composed("", Told())
     lines = [f"agentmail: you are {found.me}.", *facts]
     if blocks or posts:
         fence = f"=== {os.urandom(6).hex()} ==="
@@ -54,7 +72,7 @@ def compose(found: Ambient) -> Composed:
         lines.append("Answer with 'agentmail reply ID', the text in a heredoc (<<'EOF'); or 'agentmail ack ID'.")
     if not found.announced:
         lines.append('Tell the others what you work on: agentmail status "…"')
-    return Composed("\n".join(lines), shown, posted)
+    return Composed("\n".join(lines), told)
 
 
 def _facts(found: Ambient) -> list[str]:
@@ -64,7 +82,7 @@ def _facts(found: Ambient) -> list[str]:
     if found.moment == AGAIN and found.received:
         lines.append(
             f"{_count(found.received, 'message')} reached you before, and may have left your context:"
-            f" 'agentmail log --limit {found.received}' shows them, '… --limit {found.received * 5}' what was before."
+            f" 'agentmail log --limit {found.lines}' shows them, '… --limit {found.lines * 5}' what was before."
         )
     if found.unhandled:
         lines.append(
@@ -79,17 +97,23 @@ def _facts(found: Ambient) -> list[str]:
     return lines
 
 
-def _who_is_there(peers: list[Peer]) -> list[str]:
+def _who_is_there(peers: tuple[Peer, ...]) -> list[str]:
     if not peers:
         return ["No other agents are here yet; 'agentmail list' shows them when they come."]
-    shown = [
-        f"{peer.name} ({peer.kind}, {peer.status}{': ' + safe(peer.announced) if peer.announced else ''})"
-        for peer in peers[:MOST_PEERS]
-    ]
+    shown = [f"{peer.name} ({', '.join(_circumstances(peer))})" for peer in peers[:MOST_PEERS]]
     more = f", and {len(peers) - MOST_PEERS} more ('agentmail list')" if len(peers) > MOST_PEERS else ""
     return [
         f"Other agents: {', '.join(shown)}{more}. Write to one with 'agentmail send NAME', the text in a heredoc."
     ]
+
+
+def _circumstances(peer: Peer) -> list[str]:
+    facts = [peer.kind, peer.status]
+    if peer.announced:
+        # It stands outside the frame: in quotes that it cannot close, and on one line.
+        text = repr(peer.announced)
+        facts.append(text if len(text) <= LONGEST_STATUS else text[:LONGEST_STATUS] + "…" + text[0])
+    return facts
 
 
 def _comings_and_goings(events: tuple[Event, ...]) -> list[str]:
@@ -104,56 +128,65 @@ def _comings_and_goings(events: tuple[Event, ...]) -> list[str]:
     return lines
 
 
-def _mail(found: Ambient, room: int) -> tuple[list[str], frozenset[int], int, int]:
-    """(blocks, the messages shown whole, how many wait, the room left) of the mailbox, oldest first."""
+def _mail(found: Ambient, room: _Room) -> tuple[list[str], int, Told]:
+    """(blocks, how many messages wait, what is told) of the mailbox, oldest first."""
     blocks: list[str] = []
     shown: set[int] = set()
-    waiting, most = 0, room
+    presented: set[int] = set()
+    waiting = 0
     for message in found.mail:
-        text = _block(message) if len(message.body) <= most else ""
-        fits = 0 < _cost(text) - 2 <= most
-        if not fits:
-            # No delivery can hold it. Say so once, and leave it to the inbox.
-            if message.id in found.announced_before:
-                continue
-            text = f"{_head(message)} {len(message.body)} characters, too long to show here: agentmail inbox"
-        if waiting or _cost(text) > room:
+        text = _whole(message)
+        if text is None and message.id in found.presented:
+            continue
+        if waiting or not room.take(text or _named(message)):
             waiting += 1  # and nothing younger goes first
             continue
-        blocks.append(text)
-        room -= _cost(text)
-        if fits:
-            shown.add(message.id)
-    return blocks, frozenset(shown), waiting, room
+        blocks.append(text or _named(message))
+        (presented if text is None else shown).add(message.id)
+    return blocks, waiting, Told(frozenset(shown), frozenset(presented))
 
 
-def _channels(found: Ambient, room: int) -> tuple[list[str], frozenset[int]]:
+def _whole(message: Message) -> str | None:
+    """The message with its text, None if no delivery has room for it."""
+    if len(message.body) > ROOM:
+        return None  # making a megabyte safe takes its time
+    text = _block(message)
+    return text if _size(text) <= ROOM else None
+
+
+def _named(message: Message) -> str:
+    return f"{_head(message)} {len(message.body)} characters, too long to show here: agentmail inbox"
+
+
+def _channels(found: Ambient, room: _Room, told: Told) -> tuple[list[str], Told]:
     lines: list[str] = []
-    posted: set[int] = set()
+    whole: set[int] = set()
+    counted: set[int] = set()
     for digest in found.digests:
-        text = _inline(digest) if digest.new <= INLINE else _badge(digest)
-        if _cost(text) > room:
-            text = _badge(digest)
-        if _cost(text) > room:
-            continue
-        lines.append(text)
-        posted.add(digest.channel)
-        room -= _cost(text)
-    return lines, frozenset(posted)
+        text = _inline(digest)
+        if text and room.take(text):
+            lines.append(text)
+            whole.add(digest.channel)
+        elif room.take(_badge(digest)):
+            lines.append(_badge(digest))
+            counted.add(digest.channel)
+    return lines, told._replace(posts=frozenset(whole), badges=frozenset(counted))
 
 
 def _inline(digest: Digest) -> str:
+    if digest.new > INLINE or any(len(post.body) > ROOM for post in digest.posts):
+        return ""
     return "\n".join(f"+{digest.name}: {_block(post)}" for post in digest.posts)
 
 
 def _badge(digest: Digest) -> str:
     last = digest.posts[-1]
-    line = safe(last.body.strip().splitlines()[-1] if last.body.strip() else "")
-    line = line if len(line) <= PREVIEW else line[:PREVIEW] + "…"
+    line = last.body.rstrip().rpartition("\n")[2]
+    line = safe(line[:PREVIEW] + "…" if len(line) > PREVIEW else line)
     return (
         f"+{digest.name}: {_count(digest.new, 'new post')}, the last by {last.sender}"
         f" {durations.ago(now() - last.ts)}: {line}\n"
-        f"  all of them: agentmail log --channel {digest.name} --limit {digest.new}"
+        f"  all of them: agentmail log --channel {digest.name} --limit {digest.lines}"
     )
 
 
@@ -181,9 +214,9 @@ def _head(message: Message) -> str:
     return f"{number}[{message.id}] from {message.sender} ({', '.join(facts)}):"
 
 
-def _cost(text: str) -> int:
-    """The characters that `text`, made safe, takes in the JSON of a hook's output."""
-    return len(text) + sum(text.count(letter) for letter in '"\\\n\t') + 2
+def _size(text: str) -> int:
+    """The bytes that a line of `text`, made safe, takes in the JSON of a hook's output, its end included."""
+    return len(text.encode()) + sum(text.count(letter) for letter in '"\\\n\t') + 2
 
 
 def _count(number: int, noun: str) -> str:

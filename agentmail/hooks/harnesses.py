@@ -86,6 +86,8 @@ class Signal(NamedTuple):
     subagent: str | None = None  # the harness's id of the sub-agent that it concerns
     subagent_type: str = ""
     command: str | None = None  # the shell command that is about to run
+    tool_input: str = ""  # the JSON that it stands in
+    reason: str = ""  # why the session ends
 
     @property
     def reaches(self) -> bool:
@@ -93,64 +95,66 @@ class Signal(NamedTuple):
         return self.event in self.harness.reaches
 
 
-def read(kind: str, text: bytes) -> Signal | None:
-    """The signal in an event's JSON; None if it is none of ours, or says too little. Raises `ValueError`."""
+def read(kind: str, text: bytes) -> Signal:
+    """The signal in an event's JSON. Raises `ValueError` if it is none of ours, or says too little."""
     event = quick_json.read_object(text.decode())
     harness = HARNESSES.get(kind)
-    name, session = event.get("hook_event_name"), event.get("session_id")
-    if harness is None or not isinstance(session, str) or not session or name not in harness.moments:
-        return None
-    moment = harness.moments[name]
-    if moment == START and event.get("source") in ("resume", "compact", "fork"):
-        moment = AGAIN
-    if moment == PROMPT and str(event.get("prompt", "")).lstrip().startswith(
-        ("<task-notification>", "<system-reminder>")
-    ):
-        moment = STEP  # the harness woke the session by itself; this is no turn of the user's
-    command = None
-    if moment == TOOL and event.get("tool_name") in harness.shell_tools:
-        command = quick_json.read_object(str(event.get("tool_input"))).get("command")
+    if harness is None:
+        raise ValueError(f"no harness {kind!r}")
+    name, session = _text(event.get("hook_event_name")), _text(event.get("session_id"))
+    if name not in harness.moments or not session:
+        raise ValueError(f"event {name!r} of session {session!r} is none of ours")
+    tool_input = ""
+    if harness.moments[name] == TOOL and event.get("tool_name") in harness.shell_tools:
+        tool_input = str(event.get("tool_input"))
     return Signal(
         harness,
         name,
-        moment,
+        _moment(harness.moments[name], event),
         session,
         _text(event.get("cwd")),
         _text(event.get("agent_id")),
         _text(event.get("agent_type")) or "",
-        _text(command),
+        _text(quick_json.read_object(tool_input).get("command")) if tool_input else None,
+        tool_input,
+        _text(event.get("reason")) or "",
     )
 
 
-def deliver(signal: Signal, text: str) -> dict[str, Any]:
+def deliver(signal: Signal, text: str) -> str:
     """The answer that puts `text` into the model's context."""
     if signal.moment == STOP and signal.harness.blocks_to_continue:
-        return {"decision": "block", "reason": text}
-    return {"hookSpecificOutput": {"hookEventName": signal.event, "additionalContext": text}}
+        return quick_json.write({"decision": "block", "reason": text})
+    return _answer(signal, additionalContext=text)
 
 
-def refuse(signal: Signal, reason: str) -> dict[str, Any]:
+def refuse(signal: Signal, reason: str) -> str:
     """The answer that keeps a tool call from running. Gemini CLI's form is documented, not seen."""
     if signal.harness is GEMINI:
-        return {"decision": "deny", "reason": reason}
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": signal.event,
-            "permissionDecision": "deny",
-            "permissionDecisionReason": reason,
-        }
-    }
+        return quick_json.write({"decision": "deny", "reason": reason})
+    return _answer(signal, permissionDecision="deny", permissionDecisionReason=reason)
 
 
-def replace(signal: Signal, command: str) -> dict[str, Any]:
-    """The answer that lets a tool call run with another command (Claude Code, seen)."""
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": signal.event,
-            "permissionDecision": "allow",
-            "updatedInput": {"command": command},
-        }
-    }
+def replace(signal: Signal, command: str) -> str:
+    """The answer that lets a tool call run with another command (Claude Code, seen).
+
+    It replaces the whole input (documented), so the rest of it, a timeout for one, comes along.
+    """
+    changed = quick_json.put(signal.tool_input, "$.command", quick_json.write(command))
+    return quick_json.put(_answer(signal, permissionDecision="allow"), "$.hookSpecificOutput.updatedInput", changed)
+
+
+def _answer(signal: Signal, **members: str) -> str:
+    return quick_json.write({"hookSpecificOutput": {"hookEventName": signal.event, **members}})
+
+
+def _moment(moment: str, event: dict[str, Any]) -> str:
+    if moment == START and event.get("source") in ("resume", "compact", "fork"):
+        return AGAIN
+    prompt = str(event.get("prompt", "")).lstrip()
+    if moment == PROMPT and prompt.startswith(("<task-notification>", "<system-reminder>")):
+        return STEP  # the harness woke the session by itself; this is no turn of the user's
+    return moment
 
 
 def _text(value: object) -> str | None:

@@ -9,13 +9,12 @@ from agentmail.hooks.compose import compose
 from agentmail.identity import Caller
 from agentmail.operations import ambient, presence
 from agentmail.operations import session as sessions
-from agentmail.operations.ambient import STOP
-from agentmail.spool import Spool, agents, open_spool, quick_json
+from agentmail.operations.ambient import STEP, STOP
+from agentmail.spool import Spool, agents, open_spool
 from agentmail.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from agentmail.hooks.harnesses import Signal
     from agentmail.operations.session import Session
@@ -24,24 +23,21 @@ if TYPE_CHECKING:
 def run(kind: str, event: bytes, spool_path: str, write: Callable[[str], None]) -> None:
     """Answer an event of the harness `kind` through `write`, which raises if the answer was not taken."""
     signal = harnesses.read(kind, event)
-    if signal is None:
-        return
     if signal.moment == harnesses.TOOL:
         answer = _check_tool(signal, spool_path)
         if answer:
-            write(quick_json.write(answer))
+            write(answer)
         return
     spool = open_spool(spool_path)
-    session = _enter(spool, signal)
     if signal.moment == harnesses.END:
-        from agentmail.operations import subagents
-
-        subagents.end_all(spool, session.me)
-        presence.set_status(spool, session.me, "parked")
-        spool.bells.unlink(signal.session)
+        _end(spool, signal)
         return
-    told = signal.reaches and _deliver(session, signal, write)
-    _move(session, signal, told)
+    session = _enter(spool, signal)
+    told = False
+    try:
+        told = signal.reaches and _deliver(session, signal, write)
+    finally:
+        _move(session, signal, told)
     if agents.is_a_wake_due(spool.db):
         from agentmail.operations import waking
 
@@ -51,7 +47,7 @@ def run(kind: str, event: bytes, spool_path: str, write: Callable[[str], None]) 
 def until_mail(kind: str, event: bytes, spool_path: str) -> str | None:
     """Stand sentry for the session of the event; the notice that wakes it, None if that is not wanted."""
     signal = harnesses.read(kind, event)
-    if signal is None or signal.subagent:
+    if signal.subagent:
         return None
     from agentmail.hooks import sentry
 
@@ -60,17 +56,10 @@ def until_mail(kind: str, event: bytes, spool_path: str) -> str | None:
 
 def _enter(spool: Spool, signal: Signal) -> Session:
     """The session of the event, registered and known to have hooks; the sub-agent's, if it is about one."""
-    caller = Caller.of_hook(signal.harness.kind, signal.session, signal.directory)
-    try:
-        session = sessions.enter(spool, caller)
-        if not session.verified and caller.named:
-            session = sessions.register(spool, caller, caller.named)
-    except NameTaken:
-        caller.named = None  # another live session has it: go by the directory
-        session = sessions.enter(spool, caller)
-    if not session.me.hooks:
+    session = _session_of(spool, Caller.of_hook(signal.harness.kind, signal.session, signal.directory))
+    if not session.me.hooks or signal.moment != STEP:
         with spool.transaction():
-            session = session._replace(me=agents.change(spool.db, session.me.id, hooks=1))
+            session = session._replace(me=agents.change(spool.db, session.me.id, hooks=1, active=now()))
     spool.bells.link(signal.session, session.me.name)
     if signal.subagent:
         from agentmail.operations import subagents
@@ -80,12 +69,33 @@ def _enter(spool: Spool, signal: Signal) -> Session:
     return session
 
 
+def _session_of(spool: Spool, caller: Caller) -> Session:
+    try:
+        if caller.named and not sessions.find(spool, caller).verified:
+            return sessions.register(spool, caller, caller.named)
+    except NameTaken:
+        caller.named = None  # another live session has it: go by the directory
+    return sessions.enter(spool, caller)
+
+
+def _end(spool: Spool, signal: Signal) -> None:
+    """The session has ended, and with it its sub-agents; after a /clear its process goes on under another id."""
+    from agentmail.operations import subagents
+
+    me = agents.by_session(spool.db, signal.session, signal.harness.kind)
+    spool.bells.unlink(signal.session)
+    if me:
+        subagents.end_all(spool, me)
+        if signal.reason != "clear":
+            presence.set_status(spool, me, "parked")
+
+
 def _deliver(session: Session, signal: Signal, write: Callable[[str], None]) -> bool:
-    with ambient.gather(session, signal.moment) as found:
-        composed = compose(found)
+    with ambient.gather(session, signal.moment) as delivery:
+        composed = compose(delivery.found)
         if composed.text:
-            write(quick_json.write(harnesses.deliver(signal, composed.text)))
-            found.told(composed.messages, composed.channels)
+            write(harnesses.deliver(signal, composed.text))
+            delivery.tell(composed.told)
     return bool(composed.text)
 
 
@@ -105,25 +115,32 @@ def _move(session: Session, signal: Signal, told: bool) -> None:
     presence.set_status(session.spool, session.me, status)
 
 
-def _check_tool(signal: Signal, spool_path: str) -> dict[str, Any] | None:
+def _check_tool(signal: Signal, spool_path: str) -> str | None:
     if not signal.command or "agentmail" not in signal.command:
         return None
     from agentmail.hooks import shell
 
-    words = shell.eaten(signal.command)
-    if words:
-        form = shell.safe_form(words)
+    call = shell.eaten(signal.command)
+    if call:
+        form = shell.safe_form(call)
         return harnesses.refuse(signal, f"The shell would run or replace part of this message. Send it as:\n{form}")
-    if signal.subagent and signal.harness is harnesses.CLAUDE and shell.is_plain_call(signal.command):
-        me = _enter(open_spool(spool_path), signal).me
-        return harnesses.replace(signal, f"AGENTMAIL_AGENT={me.name} {signal.command}")
-    return None
+    # A sub-agent's shell has its parent's environment: without a name the call would be the parent's.
+    if not (signal.subagent and signal.harness is harnesses.CLAUDE and shell.calls_unnamed(signal.command)):
+        return None
+    name = f"AGENTMAIL_AGENT={_enter(open_spool(spool_path), signal).me.name}"
+    if shell.is_plain_call(signal.command):
+        return harnesses.replace(signal, f"{name} {signal.command.lstrip()}")
+    return harnesses.refuse(
+        signal, f"This would speak for your parent. Call agentmail alone, or with {name} before it."
+    )
 
 
 def log(path: str, kind: str, error: BaseException) -> None:
     """A line in the debug log beside the spool; the log starts anew when it has grown large."""
     import os
 
+    if not path:
+        return  # not even where the spool would be is known
     line = " ".join(f"{now()} {kind} {type(error).__name__}: {error}".split())
     try:
         fd = os.open(path + "-hook.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)

@@ -12,11 +12,13 @@ from agentmail.model import Event, Message, Peer
 from agentmail.operations import directory, presence
 from agentmail.operations.receive import ALL, hush
 from agentmail.operations.session import Session
-from agentmail.spool import agents, channels, events, mail, settings
+from agentmail.spool import Spool, agents, channels, events, mail, settings
 from agentmail.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from agentmail.model import Agent
 
 # The moments at which a harness can be told something.
 START, AGAIN, PROMPT, STEP, STOP = "start", "again", "prompt", "step", "stop"
@@ -32,8 +34,8 @@ class Digest(NamedTuple):
     name: str
     new: int
     posts: tuple[Message, ...]  # all of them if they are few, else the last
-    read: int  # the member's mark, before
-    offered: int
+    unread_before: bool  # older ones were counted, but not shown
+    lines: int  # so many of the newest lines of its log hold all that is unread
 
     @property
     def newest(self) -> int:
@@ -41,32 +43,47 @@ class Digest(NamedTuple):
         return self.posts[-1].id
 
 
-class Ambient:
-    """Everything to tell one agent at one moment. Leaving the ``with`` block settles what `told` named."""
+class Ambient(NamedTuple):
+    """Everything to tell one agent at one moment."""
 
-    def __init__(self, session: Session, moment: str, holder: Holder | None) -> None:
-        db, me = session.spool.db, session.me
-        self.me = me.name
-        self.moment = moment
-        self.announced = bool(agents.announcements(db, me.id))
-        self.events: tuple[Event, ...] = events.unheard(db, me.id)
-        self.mail = mail.claimed(db, me.id, holder.token) if holder else ()
-        self.digests = _digests(session)
-        self.dropped = agents.untold_drops(db, me.id)
-        self.unhandled = len(mail.unhandled(db, me.id, sender=None, limit=100)) if moment in (START, AGAIN) else 0
-        self.received = events.received(db, me.id) if moment == AGAIN else 0
-        self.peers: list[Peer] = directory.peers(session.spool, me) if moment == START else []
-        self.nudge = _nudge(session) if moment == PROMPT else 0
-        self.announced_before: frozenset[int] = frozenset()  # too long to show, and known to be there
+    me: str
+    moment: str
+    announced: bool  # it has said what it works on
+    events: tuple[Event, ...]
+    mail: tuple[Message, ...]
+    presented: frozenset[int]  # of these, what it knows of already: it was too long to show
+    digests: tuple[Digest, ...]
+    dropped: int
+    unhandled: int
+    received: int  # messages that a compaction may have taken away
+    lines: int  # so many of the newest lines of its log hold them
+    peers: tuple[Peer, ...]
+    nudge: int  # 1, 2, 3: ever firmer
+
+
+class Told(NamedTuple):
+    """What a text told."""
+
+    messages: frozenset[int] = frozenset()  # shown whole
+    presented: frozenset[int] = frozenset()  # too long: only named
+    posts: frozenset[int] = frozenset()  # the channels whose new posts were shown whole
+    badges: frozenset[int] = frozenset()  # the channels whose new posts were counted
+
+
+class Delivery:
+    """What was `found`. Leaving the ``with`` block settles what `tell` named, unless it is left by an exception."""
+
+    def __init__(self, session: Session, found: Ambient, holder: Holder | None) -> None:
+        self.found = found
         self._session = session
         self._holder = holder
-        self._told: tuple[frozenset[int], frozenset[int]] | None = None
+        self._told: Told | None = None
 
-    def told(self, messages: frozenset[int], posted: frozenset[int]) -> None:
-        """Name the messages of the mailbox and the channels that fitted into the text that was written."""
-        self._told = (messages, posted)
+    def tell(self, told: Told) -> None:
+        """The text was written where the model sees it, and told that."""
+        self._told = told
 
-    def __enter__(self) -> Ambient:
+    def __enter__(self) -> Delivery:
         return self
 
     def __exit__(
@@ -76,7 +93,7 @@ class Ambient:
         try:
             with spool.transaction():
                 if error is None and self._told is not None:
-                    self._settle(*self._told)
+                    self._settle(self._told)
                 if self._holder:
                     mail.give_back(spool.db, me.id, self._holder.token, perhaps_seen=error is not None)
         finally:
@@ -84,47 +101,72 @@ class Ambient:
                 self._holder.release()
         hush(spool, me)
 
-    def _settle(self, messages: frozenset[int], posted: frozenset[int]) -> None:
-        db, me = self._session.spool.db, self._session.me
+    def _settle(self, told: Told) -> None:
+        db, me, found = self._session.spool.db, self._session.me, self.found
         if self._holder:
-            mail.settle(db, me.id, self._holder.token, now(), only=messages)
-        shown = len(messages)
-        for digest in self.digests:
-            if digest.channel not in posted:
+            mail.present(db, me.id, told.messages | told.presented, now())
+            mail.settle(db, me.id, self._holder.token, now(), only=told.messages)
+        shown = len(told.messages)
+        for digest in found.digests:
+            if digest.channel not in told.posts | told.badges:
                 continue
-            whole = digest.new == len(digest.posts) and digest.read == digest.offered
-            channels.advance(
-                db, digest.channel, me.id, offered=digest.newest, read=digest.newest if whole else digest.read
-            )
+            whole = digest.channel in told.posts and not digest.unread_before
+            channels.advance(db, digest.channel, me.id, offered=digest.newest, read=digest.newest if whole else 0)
             shown += digest.new
-        if self.events:
-            events.heard(db, me.id, self.events[-1].id)
-        if self.dropped:
-            agents.told_of_drops(db, me.id, self.dropped)
+        if found.events:
+            events.heard(db, me.id, found.events[-1].id)
+        if found.dropped:
+            agents.told_of_drops(db, me.id, found.dropped)
         if shown:
             events.count_received(db, me.id, shown)
 
 
-def gather(session: Session, moment: str) -> Ambient:
+def gather(session: Session, moment: str) -> Delivery:
     """Claim the agent's mail and look at what else is new."""
     spool, me = session.spool, session.me
     if moment != STEP:
         presence.park_gone(spool, agents.some_live(spool.db, WATCHED))
     if mail.is_empty(spool.db, me.id):
         hush(spool, me)
-        return Ambient(session, moment, None)
+        return Delivery(session, _look(session, moment, (), frozenset()), None)
     holder = Holder(spool.locks)
     try:
         with spool.transaction():
             presence.reap(spool, me.id)
-            before = mail.offered(spool.db, me.id)
-            mail.claim(spool.db, me.id, holder.token, now=now(), sender=None, limit=ALL)
-        found = Ambient(session, moment, holder)
+            presented = frozenset(mail.offered(spool.db, me.id))
+            mail.claim(spool.db, me.id, holder.token, now=None, sender=None, limit=ALL)
+        found = _look(session, moment, mail.claimed(spool.db, me.id, holder.token), presented)
     except BaseException:
         holder.release()
         raise
-    found.announced_before = frozenset(before)
-    return found
+    return Delivery(session, found, holder)
+
+
+def _look(session: Session, moment: str, claimed: tuple[Message, ...], presented: frozenset[int]) -> Ambient:
+    spool, me = session.spool, session.me
+    begins = moment in (START, AGAIN)
+    received = events.received(spool.db, me.id) if moment == AGAIN else 0
+    return Ambient(
+        me=me.name,
+        moment=moment,
+        announced=agents.has_announced(spool.db, me.id),
+        events=events.unheard(spool.db, me.id) if moment != STOP else (),  # nothing to go on with a turn for
+        mail=claimed,
+        presented=presented,
+        digests=_digests(session),
+        dropped=agents.untold_drops(spool.db, me.id),
+        unhandled=len(mail.unhandled(spool.db, me.id, sender=None, limit=100)) if begins else 0,
+        received=received,
+        lines=_lines(spool, me, received) if received else 0,
+        peers=tuple(directory.peers(spool, me)) if moment == START else (),
+        nudge=_nudge(session) if moment == PROMPT else 0,
+    )
+
+
+def _lines(spool: Spool, me: Agent, received: int) -> int:
+    from agentmail.operations import history  # only after a compaction
+
+    return history.depth(spool, me, received)
 
 
 def _digests(session: Session) -> tuple[Digest, ...]:
@@ -135,7 +177,9 @@ def _digests(session: Session) -> tuple[Digest, ...]:
         if count:
             shown = count if count <= INLINE else 1
             posts = channels.news(db, channel, me.id, offered, shown, newest=True)
-            found.append(Digest(channel, name, count, posts, read, offered))
+            unread_before = channels.count_news(db, channel, me.id, read) > count
+            lines = channels.count_since_unread(db, channel, me.id, read)
+            found.append(Digest(channel, name, count, posts, unread_before, lines))
     return tuple(found)
 
 
@@ -148,5 +192,7 @@ def _nudge(session: Session) -> int:
         if quiet and turn >= quiet + NUDGES - 1:
             events.restart_ticks(spool.db, me.id)
     firmness = turn - quiet + 1
-    others = any(agent.id != me.id for agent in agents.live(spool.db))
-    return firmness if quiet and 1 <= firmness <= NUDGES and others else 0
+    if not quiet or not 1 <= firmness <= NUDGES:
+        return 0
+    others = any(me.id not in (agent.id, agent.parent) for agent in agents.live(spool.db))
+    return firmness if others else 0

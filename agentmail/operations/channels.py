@@ -67,7 +67,7 @@ def mentions(body: str, members: list[tuple[int, str]]) -> list[int]:
     """The ids of the members that a post names with ``@name``."""
     words = set()
     for position, letter in enumerate(body):
-        if letter == "@" and (position == 0 or not body[position - 1].isalnum()):
+        if letter == "@" and (position == 0 or not (body[position - 1].isalnum() or body[position - 1] == "_")):
             word = body[position + 1 : position + 1 + names.LONGEST + 1]
             length = len(word) - len(word.lstrip(names.LETTERS))
             # A full stop or dash after the name belongs to the sentence, or, rarely, to the name.
@@ -75,17 +75,21 @@ def mentions(body: str, members: list[tuple[int, str]]) -> list[int]:
     return [agent for agent, name in members if name.lower() in words]
 
 
-def read_log(spool: Spool, me: Agent | None, name: str, limit: int) -> tuple[Message, ...]:
-    """The newest posts of a channel. A member that is shown all its unread ones has read them."""
+def read_log(spool: Spool, name: str, limit: int) -> tuple[Message, ...]:
+    """The newest posts of a channel."""
+    return channels.posts(spool.db, find(spool, name)[0], limit)
+
+
+def note_read(spool: Spool, me: Agent, name: str, posts: tuple[Message, ...]) -> None:
+    """A member that was shown all its unread posts has read them."""
     channel, _ = find(spool, name)
-    posts = channels.posts(spool.db, channel, limit)
-    marks = channels.marks(spool.db, channel, me.id) if me else None
-    if me and marks and posts:
+    marks = channels.marks(spool.db, channel, me.id)
+    if marks is None or not posts or posts[-1].id <= marks[1]:
+        return
+    with spool.transaction():
         unread = channels.news(spool.db, channel, me.id, marks[1], 1)
-        if posts[-1].id > marks[1] and (not unread or unread[0].id >= posts[0].id):
-            with spool.transaction():
-                channels.advance(spool.db, channel, me.id, read=posts[-1].id)
-    return posts
+        if not unread or unread[0].id >= posts[0].id:
+            channels.advance(spool.db, channel, me.id, read=posts[-1].id)
 
 
 class PostDelivery(Delivery):
@@ -127,7 +131,7 @@ class PostWait(Wait):
         if any(locks.is_alive(spool.locks, token) for token in older):
             return None
         marks = channels.marks(spool.db, self._channel, me.id)
-        found = channels.news(spool.db, self._channel, me.id, marks[1] if marks else 0, 1)
+        found = channels.news(spool.db, self._channel, me.id, marks[1], 1) if marks else ()
         return PostDelivery(self._session, self._channel, found[0], self._holder) if found else None
 
 

@@ -14,7 +14,7 @@ def stages(spool: Spool, message: Message) -> tuple[Stages, ...]:
 def log(spool: Spool, agent: Agent | None, other: Agent | None, limit: int) -> tuple[Message, ...]:
     """The newest messages of `agent` (of everybody, if None), with `other` only if named; oldest first.
 
-    With the posts of its channels, unless `other` is named. What an agent reads here it need not be reminded of.
+    With the posts of its channels, unless `other` is named.
     """
     found = mail.history(spool.db, agent.id if agent else None, other.id if other else None, limit)
     if other is None:
@@ -22,7 +22,22 @@ def log(spool: Spool, agent: Agent | None, other: Agent | None, limit: int) -> t
             found += channels.posts(spool.db, channel, limit)
     # A mention is in the mailbox and in the channel: the post, later in `found`, stands for both.
     newest = sorted({(item.id, item.to if not item.channel else ""): item for item in found}.values())
-    shown = tuple(newest[-limit:]) if limit else ()
-    if agent:
-        agents.remind_less(spool.db, agent.id, len(shown))
-    return shown
+    return tuple(newest[-limit:]) if limit else ()
+
+
+def depth(spool: Spool, agent: Agent, received: int) -> int:
+    """How many of the newest lines of an agent's log hold the last `received` messages that others wrote."""
+    limit = received
+    while True:
+        found = log(spool, agent, None, limit)
+        places = [place for place, item in enumerate(reversed(found), 1) if item.sender != agent.name]
+        if len(places) >= received:
+            return places[received - 1]
+        if len(found) < limit:
+            return limit
+        limit *= 2
+
+
+def note_read_again(spool: Spool, agent: Agent, shown: tuple[Message, ...]) -> None:
+    """The agent has read these again: it need not be reminded of them."""
+    agents.remind_less(spool.db, agent.id, sum(item.sender != agent.name for item in shown))

@@ -106,11 +106,16 @@ def is_mine(agent: Agent, caller: Caller) -> bool:
     if agent.kind == HUMAN and caller.kind == HUMAN and agent.name == names.of_person():
         return True  # one person at several terminals; only its own user can open the spool
     if agent.session and caller.session:
-        if agent.session == caller.session or agent.session.startswith(f"{caller.session}/"):
-            return True  # or it is a sub-agent of this session
+        if agent.session == caller.session or _is_inside(agent, caller):
+            return True
         if caller.shares_its_process:
             return False
     return agent.process is not None and agent.process in caller.lineage
+
+
+def _is_inside(agent: Agent, caller: Caller) -> bool:
+    """Whether the agent is a sub-agent of the caller's session."""
+    return (agent.session or "").startswith(f"{caller.session}/")
 
 
 def _find_named(spool: Spool, caller: Caller, name: str) -> Found:
@@ -148,6 +153,8 @@ def _is_new_session(spool: Spool, agent: Agent, caller: Caller, found: Found) ->
         return False  # a claim changes nothing about the session that the name belongs to
     if found.verified and (not agent.bound or (caller.kind == HUMAN and agent.process != caller.process)):
         return True
+    if found.verified and caller.session and agent.session != caller.session and not _is_inside(agent, caller):
+        return True  # after a /clear the same process goes on under another id
     return not agent.live or presence.is_gone(spool, agent)
 
 
@@ -164,8 +171,9 @@ def _write(spool: Spool, agent: Agent | None, name: str, columns: dict[str, obje
         agent = agents.add(spool.db, now=now(), name=name, **columns)
         comes = True
     else:
-        comes = not agent.live
-        if comes:
+        agent = presence.refreshed(spool, [agent])[0]  # the former session may have ended without a word
+        comes = not agent.live or not agent.bound
+        if not agent.live:
             columns.update(status="idle", since=now())
         agent = agents.change(spool.db, agent.id, active=now(), **columns)
     if comes and agent.bound:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from agentmail import names
 from agentmail.clock import now
 from agentmail.model import Agent
 from agentmail.operations import presence
+from agentmail.operations.directory import LONGEST_STATUS
 from agentmail.operations.session import Session
-from agentmail.spool import Spool, agents
-
-_LONGEST_PARENT = 50  # leaves room for the alias in a name
+from agentmail.spool import Spool, agents, events
 
 
 def enter(spool: Spool, parent: Agent, native_id: str, description: str) -> Session:
@@ -21,26 +21,43 @@ def enter(spool: Spool, parent: Agent, native_id: str, description: str) -> Sess
     agent = agents.by_session(spool.db, key, parent.kind)
     if agent is None:
         with spool.transaction():
-            alias = alias_of(len(agents.children(spool.db, parent.id)))
-            name = f"{parent.name[:_LONGEST_PARENT]}.{alias}"
-            spool.bells.hang(name)
-            agent = agents.add(
-                spool.db,
-                now=now(),
-                name=name,
-                display=alias,
-                kind=parent.kind,
-                status="running",
-                parent=parent.id,
-                directory=parent.directory,
-                session=key,
-                process=parent.process,
-                bound=1,
-                hooks=1,
-            )
-            if description:
-                agents.announce(spool.db, agent.id, description[:300], now())
+            # Its tools run side by side: another hook may have been faster.
+            agent = agents.by_session(spool.db, key, parent.kind) or _add(spool, parent, key, description)
     return Session(spool, agent, True, "the sub-agent id of " + parent.kind)
+
+
+def _add(spool: Spool, parent: Agent, key: str, description: str) -> Agent:
+    alias, name = _free_name(spool, parent)
+    spool.bells.hang(name)
+    agent = agents.add(
+        spool.db,
+        now=now(),
+        name=name,
+        display=alias,
+        kind=parent.kind,
+        status="running",
+        parent=parent.id,
+        directory=parent.directory,
+        session=key,
+        process=parent.process,
+        bound=1,
+        hooks=1,
+    )
+    events.add(spool.db, agent.id, "joined", now())
+    if description:
+        agents.announce(spool.db, agent.id, description[:LONGEST_STATUS], now())
+    return agent
+
+
+def _free_name(spool: Spool, parent: Agent) -> tuple[str, str]:
+    """(alias, name) of the next sub-agent. A former holder of the parent's name may have left one of its own."""
+    number = len(agents.children(spool.db, parent.id))
+    while True:
+        alias = alias_of(number)
+        name = f"{parent.name[: names.LONGEST - len(alias) - 1]}.{alias}"
+        if agents.by_name(spool.db, name) is None:
+            return alias, name
+        number += 1
 
 
 def end(spool: Spool, agent: Agent) -> None:

@@ -147,6 +147,11 @@ def announcements(db: Database, agent: int) -> list[Announcement]:
     ]
 
 
+def has_announced(db: Database, agent: int) -> bool:
+    """Whether the agent has ever said what it works on."""
+    return bool(db.value("SELECT EXISTS (SELECT 1 FROM statuses WHERE agent = :agent)", agent=agent))
+
+
 def remind_less(db: Database, agent: int, shown: int) -> None:
     """The agent has read that many messages again."""
     if db.value("SELECT received FROM agents WHERE id = :agent", agent=agent):

@@ -84,9 +84,8 @@ def read_by(db: Database, agent: int | None) -> list[int]:
     return [int(channel) for (channel,) in rows]
 
 
-def advance(db: Database, channel: int, agent: int, *, offered: int = 0, read: int = 0) -> bool:
-    """Move marks forward, never back; whether the read mark moved."""
-    before = marks(db, channel, agent)
+def advance(db: Database, channel: int, agent: int, *, offered: int = 0, read: int = 0) -> None:
+    """Move marks forward, never back."""
     db.run(
         "UPDATE members SET offered = max(offered, :offered, :read), read = max(read, :read)"
         " WHERE channel = :channel AND agent = :agent",
@@ -95,7 +94,6 @@ def advance(db: Database, channel: int, agent: int, *, offered: int = 0, read: i
         channel=channel,
         agent=agent,
     )
-    return before is not None and read > before[1]
 
 
 def count_news(db: Database, channel: int, agent: int, after: int) -> int:
@@ -106,6 +104,19 @@ def count_news(db: Database, channel: int, agent: int, after: int) -> int:
             channel=channel,
             agent=agent,
             after=after,
+        )
+    )
+
+
+def count_since_unread(db: Database, channel: int, agent: int, read: int) -> int:
+    """How many posts there are, anybody's, from the first that the agent has not read."""
+    return int(
+        db.value(
+            "SELECT count(*) FROM messages WHERE channel = :channel"
+            f" AND id >= (SELECT min(m.id) FROM messages AS m WHERE {_NEWS})",
+            channel=channel,
+            agent=agent,
+            after=read,
         )
     )
 

@@ -163,8 +163,11 @@ def is_empty(db: Database, recipient: int) -> bool:
     )
 
 
-def claim(db: Database, recipient: int, holder: str, *, now: int, sender: int | None, limit: int) -> int:
-    """Claim the oldest pending messages, all if `limit` is negative; give their number."""
+def claim(db: Database, recipient: int, holder: str, *, now: int | None, sender: int | None, limit: int) -> int:
+    """Claim the oldest pending messages, all if `limit` is negative; give their number.
+
+    Without `now` they do not count as offered yet.
+    """
     return db.run(
         """
         UPDATE receipts SET state = 'claimed', holder = :holder, offered = coalesce(offered, :now)
@@ -227,6 +230,14 @@ def settle(db: Database, recipient: int, holder: str, now: int, only: frozenset[
             holder=holder,
             message=message,
         )
+
+
+def present(db: Database, recipient: int, messages: frozenset[int], now: int) -> None:
+    """The recipient knows of these messages, by their text or by a word about them."""
+    db.run_many(
+        "UPDATE receipts SET offered = coalesce(offered, :now) WHERE message = :message AND recipient = :recipient",
+        [{"message": message, "recipient": recipient, "now": now} for message in sorted(messages)],
+    )
 
 
 def offered(db: Database, recipient: int) -> list[int]:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 _database = sqlite3.connect(":memory:", check_same_thread=False)
 
+_database.text_factory = lambda data: data.decode("utf-8", "replace")  # JSON can hold half a character
+
 
 def read_object(text: str) -> dict[str, Any]:
     """The members of a JSON object; one that is an object or a list itself comes as its JSON text.
@@ -23,6 +25,11 @@ def read_object(text: str) -> dict[str, Any]:
     except sqlite3.Error as error:
         raise ValueError(str(error)) from error
     raise ValueError("no JSON object")
+
+
+def put(text: str, path: str, value: str) -> str:
+    """The JSON `text` with the JSON `value` put at `path`."""
+    return str(_database.execute("SELECT json_set(?, ?, json(?))", (text, path, value)).fetchone()[0])
 
 
 def write(value: dict[str, Any] | str) -> str:
