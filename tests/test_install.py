@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import stat
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from agentmail.errors import BadInput
 from agentmail.hooks.harnesses import HARNESSES as ADAPTERS
@@ -19,6 +22,7 @@ from agentmail.install import files, harnesses, jsonc, plan, plugins, skill
 from agentmail.install.document import Document
 from agentmail.install.plan import Place
 from agentmail.install.settings import commands
+from tests.test_jsonc import documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from tests.conftest import Mail
 
 PLUGINS = {"opencode.js": "opencode", "omp.ts": "omp"}
+COUNTER = itertools.count()
 KINDS = list(harnesses.HARNESSES)
 OWN_HOOK = {"hooks": [{"type": "command", "command": "/home/me/log.sh 'hook claude'", "timeout": 3}]}
 HAD = {
@@ -209,9 +214,9 @@ def holds(place: Place, kind: str) -> None:
         assert found["sandbox"]["filesystem"]["allowWrite"] == ["~/.local/state/agentmail"]
         assert not found["sandbox"].get("enabled")
     elif kind == "codex":
-        settings = value_of(edits[1].path)
-        assert os.path.dirname(place.spool) in settings["sandbox_workspace_write"]["writable_roots"]
-        assert int(settings["shell_environment_policy"]["set"]["AGENTMAIL_TIMEOUT_MS"]) < 120_000
+        found_toml = value_of(edits[1].path)
+        assert os.path.dirname(place.spool) in found_toml["sandbox_workspace_write"]["writable_roots"]
+        assert int(found_toml["shell_environment_policy"]["set"]["AGENTMAIL_TIMEOUT_MS"]) < 120_000
         assert 'prefix_rule(pattern=["agentmail"], decision="allow")' in texts[2]
         assert found["hooks"]["SessionEnd"][-1]["hooks"][0]["timeout"] <= 3
     elif kind == "gemini":
@@ -219,6 +224,22 @@ def holds(place: Place, kind: str) -> None:
         assert found["hooks"]["AfterTool"][-1]["hooks"][0]["timeout"] >= 1000  # milliseconds
     elif kind == "opencode":
         assert list(value_of(edits[1].path)["permission"]["bash"].items())[-1] == ("agentmail *", "allow")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(documents(), st.sampled_from(["claude", "codex", "gemini"]))
+def test_any_file_comes_back_byte_for_byte(tmp_path: Path, text: str, kind: str) -> None:
+    home = tmp_path / str(next(COUNTER))
+    edits = harnesses.known(kind).edits(Place(str(home), None, f"{home}/state/spool.db", True))
+    content = put(edits[0].path, text)
+    try:
+        run(plan.install, edits)
+    except BadInput:
+        assert tree(str(home)) == {edits[0].path: content}
+        return
+    assert set(run(plan.install, edits)) == {"unchanged"}
+    run(plan.uninstall, edits)
+    assert tree(str(home)) == {edits[0].path: content}
 
 
 @pytest.mark.parametrize("kind", ["claude", "codex", "gemini"])
@@ -263,10 +284,10 @@ def ours(path: str, kind: str) -> list[str]:
 def test_a_hook_of_ours_in_a_group_of_the_users_is_moved_out_of_it(place: Place) -> None:
     edits = harnesses.known("claude").edits(place)
     run(plan.install, edits)
-    settings = value_of(edits[0].path)
-    mixed = settings["hooks"]["Stop"][0]
+    written = value_of(edits[0].path)
+    mixed = written["hooks"]["Stop"][0]
     mixed["hooks"].insert(0, OWN_HOOK["hooks"][0])
-    put(edits[0].path, json.dumps(settings))
+    put(edits[0].path, json.dumps(written))
     run(plan.install, edits)
     stop = value_of(edits[0].path)["hooks"]["Stop"]
     assert stop[0]["hooks"] == OWN_HOOK["hooks"]
@@ -536,20 +557,20 @@ for line in sys.stdin:
 
 
 def test_trust_is_stored_for_our_hooks_only_and_taken_back(mail: Mail) -> None:
-    hooks, settings = mail.home / ".codex/hooks.json", mail.home / ".codex/config.toml"
+    hooks, toml = mail.home / ".codex/hooks.json", mail.home / ".codex/config.toml"
     put(str(hooks), json.dumps({"hooks": {"Stop": [OWN_HOOK]}}))
-    put(str(settings), "# mine\nmodel = 'x'\n")
+    put(str(toml), "# mine\nmodel = 'x'\n")
     program = mail.home / "bin/codex"
     put(str(program), CODEX.format(python=sys.executable))
     program.chmod(0o700)
     path = f"{program.parent}:{os.environ['PATH']}"
     before = config(mail)
     assert cli(mail, "codex", PATH=path).returncode == 0
-    assert "hooks" not in tomllib.loads(settings.read_text())
+    assert "hooks" not in tomllib.loads(toml.read_text())
     done = cli(mail, "codex", "--trust", PATH=path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"- {settings}: changed" in done.stdout
-    trusted = tomllib.loads(settings.read_text())["hooks"]["state"]
+    assert f"- {toml}: changed" in done.stdout
+    trusted = tomllib.loads(toml.read_text())["hooks"]["state"]
     assert f"{hooks}:stop:1:0" in trusted
     assert f"{hooks}:stop:0:0" not in trusted
     assert len(trusted) == 6

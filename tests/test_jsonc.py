@@ -16,7 +16,7 @@ from agentmail.install.document import Document
 GAPS = st.sampled_from(["", " ", "\n", "\r\n", "\t", "\n    ", " /* , } */ ", '// ] "\n', "\n\n  // {\n  "])
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8), FLOATS)
-SAFE_KEYS = st.text(max_size=5)
+SAFE_KEYS = st.sampled_from(["hooks", "Stop", "permissions", "allow", "env", "tools"]) | st.text(max_size=5)
 
 
 @st.composite

@@ -3,8 +3,8 @@
 Seen with 2.1.332: hooks, allow rules, ``env`` and ``sandbox.filesystem.allowWrite`` in ``settings.json``, the user's
 and a project's (whose allow rules count once the project is trusted); absolute paths in the sandbox's lists start
 with ``//``; a Bash call ends after 120 s; an ``asyncRewake`` hook wakes an idle session when it ends with status 2,
-but under ``-p`` it is waited for, so the sentry ends at once in a session that nobody attends. Documented: skills in
-``skills/NAME/SKILL.md``, ``CLAUDE_CONFIG_DIR``.
+but under ``-p`` it is waited for, so the sentry ends at once in a session that nobody attends; a skill in
+``skills/NAME/SKILL.md`` is offered to the model. Documented: ``CLAUDE_CONFIG_DIR``.
 """
 
 from __future__ import annotations

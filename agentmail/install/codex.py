@@ -2,8 +2,8 @@
 
 Seen with 0.171.0: ``hooks.json`` (the shape is Claude Code's; SessionEnd gets 3 s at most), which it skips without a
 word until the user trusts each hook; ``sandbox_workspace_write.writable_roots``, whose entries must exist; rules, by
-which plain calls run outside the sandbox. Documented: ``shell_environment_policy.set``, ``AGENTS.md``,
-``CODEX_HOME``; in a project ``.codex/`` with the same files, and ``AGENTS.md`` beside it, once it is trusted.
+which plain calls run outside the sandbox; ``shell_environment_policy.set`` reaches the agent's calls, ``AGENTS.md``
+the model. Documented: ``CODEX_HOME``; in a project ``.codex/`` with the same files, once the project is trusted.
 """
 
 from __future__ import annotations
