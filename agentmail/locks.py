@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import os
 
+from agentmail.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class Holder:
     """A token that is alive until it is released or the process ends."""
@@ -24,6 +29,7 @@ class Holder:
         from fcntl import LOCK_EX, flock  # most calls hold no lock and ask for none
 
         flock(self._fd, LOCK_EX)
+        self._last: Callable[[], None] | None = None
 
     def release(self) -> None:
         """Be dead for everybody else; safe to call twice."""
@@ -31,6 +37,12 @@ class Holder:
             _remove(self._path)
             os.close(self._fd)
             self._fd = -1
+            if self._last:
+                self._last()
+
+    def when_released(self, last: Callable[[], None]) -> None:
+        """Do something slow once there is no hurry any more."""
+        self._last = last
 
 
 def is_alive(directory: str, token: str, *, remove: bool = True) -> bool:

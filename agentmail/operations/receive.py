@@ -76,6 +76,7 @@ class Wait:
         self._until_it_stops = until_it_stops
         self._answers = answers
         self._first = first
+        self._changes = -1
         self._others: list[str] = []  # other readers that may die with claims on this mailbox
 
     @property
@@ -86,7 +87,7 @@ class Wait:
     def result(self) -> Delivery | Stopped:
         """The message, or why there is none."""
         if self._first:
-            return self._deliver(self._first)
+            return self._deliver(self._first, agents.untold_drops(self._session.spool.db, self._session.me.id))
         try:
             return self._block()
         except BaseException:
@@ -94,7 +95,7 @@ class Wait:
             raise
 
     def _block(self) -> Delivery | Stopped:
-        from agentmail.doorbell import LONGEST_POLL_SECONDS, open_doorbell  # a wait that blocks can afford what a quick one cannot
+        from agentmail.doorbell import open_doorbell  # a wait that blocks can afford what a quick one cannot
 
         spool, me = self._session.spool, self._session.me
         deadline = time.monotonic() + self.timeout_ms / 1000 if self.timeout_ms else None
@@ -102,49 +103,52 @@ class Wait:
         # Closing an inotify takes the kernel 5 to 15 ms: that must not come between the mail and its reader.
         self._holder.when_released(bell.close)
         self._watch_peer(bell)
-        changes = -1
+        look = True
         while True:
-            latest = spool.db.changed()
-            if latest != changes:
-                changes = latest
+            if look or self._has_changed():
                 found = self._look()
                 if found:
                     return found
             if self._reap_others() or self._peer_is_gone():
-                changes = -1  # our own writing does not show in `changed`
+                look = True  # our own writing does not show as a change
                 continue
-            left = deadline - time.monotonic() if deadline is not None else LONGEST_POLL_SECONDS
+            left = deadline - time.monotonic() if deadline is not None else float("inf")
             if left <= 0:
                 return self._end("timeout")
-            bell.wait(left)
+            look = bell.wait(left)
+
+    def _has_changed(self) -> bool:
+        """Whether anybody else has written since this was last asked."""
+        before, self._changes = self._changes, self._session.spool.db.changed()
+        return before != self._changes
 
     def _look(self) -> Delivery | Stopped | None:
         spool, me = self._session.spool, self._session.me
-        messages = mail.claimed(spool.db, me.id, self._holder.token)
+        messages, dropped = mail.claimed_and_dropped(spool.db, me.id, self._holder.token)
         if messages:
-            return self._deliver(messages)
+            return self._deliver(messages, dropped)
         if self.peer and self._until_it_stops and agents.by_id(spool.db, self.peer.id).stops != self.peer.stops:
             return self._end("stopped")
         self._others = [token for _, token in waiters.holders(spool.db, me.id) if token != self._holder.token]
         return None
 
-    def _deliver(self, messages: tuple[Message, ...]) -> Delivery:
+    def _deliver(self, messages: tuple[Message, ...], dropped: int) -> Delivery:
         spool, me = self._session.spool, self._session.me
         if self.peer and self._answers and messages[0].reply_to != self._answers:
             with spool.transaction():
                 token = self._holder.token
                 if mail.exchange(spool.db, me.id, token, sender=self.peer.id, answers=self._answers, now=now()):
                     messages = mail.claimed(spool.db, me.id, token)
-        return Delivery(self._session, messages, agents.untold_drops(spool.db, me.id), self._holder)
+        return Delivery(self._session, messages, dropped, self._holder)
 
     def _end(self, reason: str) -> Delivery | Stopped:
         """Leave, unless a message came at the last moment."""
         spool, me = self._session.spool, self._session.me
         with spool.transaction():
             waiters.leave(spool.db, self._holder.token)
-            messages = mail.claimed(spool.db, me.id, self._holder.token)
+            messages, dropped = mail.claimed_and_dropped(spool.db, me.id, self._holder.token)
         if messages:
-            return self._deliver(messages)
+            return self._deliver(messages, dropped)
         self._holder.release()
         hush(spool, me)
         return Stopped(reason, self.timeout_ms, self.peer.name if self.peer else None)
@@ -173,7 +177,7 @@ class Wait:
             bell.watch_process(processes.pid_of(self.peer.process))
 
     def _peer_is_gone(self) -> bool:
-        if self.peer is None or not self._until_it_stops or not self.peer.live:
+        if self.peer is None or not self._until_it_stops:
             return False
         return presence.park_gone(self._session.spool, [agents.by_id(self._session.spool.db, self.peer.id)])
 
@@ -214,6 +218,12 @@ def wait_for_idle(session: Session, peer: Agent, asked: float | str | None) -> W
         holder.release()
         raise
     return Wait(session, holder, timeout, peer=peer, until_it_stops=True)
+
+
+def rest_of(session: Session, peer: Agent) -> str:
+    """What became of a peer that has ended its turn, or its session."""
+    status = agents.by_id(session.spool.db, peer.id).status
+    return "idle" if status == "running" else status  # it is in its next turn by now
 
 
 def inbox(

@@ -12,14 +12,18 @@ if TYPE_CHECKING:
 EPOCH = 1_735_689_600_000
 LOW_BITS = 22
 
-_MESSAGES = """
-    SELECT m.id, r.n, s.name, t.name, m.body, m.ts, m.reply_to, m.verified, r.redelivered,
-           (SELECT name FROM channels WHERE id = m.channel), m.automatic
+_COLUMNS = """
+    m.id, r.n, s.name, t.name, m.body, m.ts, m.reply_to, m.verified, r.redelivered,
+    (SELECT name FROM channels WHERE id = m.channel), m.automatic
+"""
+_FROM = """
     FROM receipts AS r
     JOIN messages AS m ON m.id = r.message
     JOIN agents AS s ON s.id = m.sender
     JOIN agents AS t ON t.id = r.recipient
 """
+_MESSAGES = f"SELECT {_COLUMNS} {_FROM}"
+_CLAIMED = " WHERE r.recipient = :recipient AND r.state = 'claimed' AND r.holder = :holder ORDER BY r.message"
 
 
 def store(
@@ -186,12 +190,13 @@ def claim(db: Database, recipient: int, holder: str, *, now: int | None, sender:
 
 def claimed(db: Database, recipient: int, holder: str) -> tuple[Message, ...]:
     """What `holder` has claimed, oldest first."""
-    return _messages(
-        db,
-        "WHERE r.recipient = :recipient AND r.state = 'claimed' AND r.holder = :holder ORDER BY r.message",
-        recipient=recipient,
-        holder=holder,
-    )
+    return _messages(db, _CLAIMED, recipient=recipient, holder=holder)
+
+
+def claimed_and_dropped(db: Database, recipient: int, holder: str) -> tuple[tuple[Message, ...], int]:
+    """The same, and how many messages the recipient lost untold: in one query, for a waiter is in a hurry."""
+    rows = db.rows(f"SELECT {_COLUMNS}, t.untold {_FROM} {_CLAIMED}", recipient=recipient, holder=holder)
+    return tuple(Message._make(row[:-1]) for row in rows), int(rows[0][-1]) if rows else 0
 
 
 def pending(db: Database, recipient: int, *, sender: int | None, limit: int) -> tuple[Message, ...]:
