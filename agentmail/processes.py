@@ -66,6 +66,21 @@ def name_of(process: str) -> str:
         return ""
 
 
+def has_terminal(process: str, terminal: str) -> bool | None:
+    """Whether the identified process is in the foreground of the device `terminal`; None if that cannot be seen."""
+    if not _LINUX:
+        return None
+    fields = _read(f"/proc/{pid_of(process)}/stat").rpartition(")")[2].split()
+    try:
+        device = os.stat(terminal).st_rdev
+    except OSError:
+        return None
+    if len(fields) < 20:
+        return False
+    group, number, foreground = (int(field) for field in (fields[2], fields[4], fields[5]))
+    return group == foreground and device == os.makedev(number >> 8 & 0xFFF, number & 0xFF | number >> 12 & 0xFFF00)
+
+
 def session_leader() -> str | None:
     """The identity of the leader of this process's session: the shell of a terminal, the job of a cron.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentmail import durations
 from agentmail.cli import output, render
 from agentmail.cli.call import Call
 from agentmail.cli.context import enter
@@ -50,11 +51,13 @@ def _wait_for_idle(call: Call, session: Session, name: str, asked: float | str |
     got = waiting if isinstance(waiting, Stopped) else outcome(waiting)
     if not isinstance(got, Stopped):
         raise AssertionError("no message is from the far future")
-    timed_out = got.reason == "timeout"
-    if not timed_out:
-        got = got._replace(reason="idle")
-    _write(call, render.stopped(got), idle=None if timed_out else peer.name, reason="timeout" if timed_out else None)
-    return TIMED_OUT if timed_out and call.flag("exit_code") else 0
+    if got.reason == "timeout":
+        text = f"{peer.name} is still running after {durations.show(got.timeout_ms)}."
+        _write(call, text, idle=None, reason=got.reason)
+        return TIMED_OUT if call.flag("exit_code") else 0
+    status = receive.rest_of(session, peer)
+    _write(call, f"{peer.name} is {status}.", idle=peer.name, status=status)
+    return 0
 
 
 def inbox_(call: Call) -> int:

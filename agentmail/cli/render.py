@@ -70,8 +70,6 @@ def receipt(item: Receipt) -> str:
 
 def stopped(result: Stopped, verb: str = "message") -> str:
     """Why a wait brought nothing."""
-    if result.reason == "idle":
-        return f"{result.peer} is idle."
     if result.reason == "stopped":
         return f"No {verb}: {result.peer} has stopped without answering."
     return f"No {verb} within {durations.show(result.timeout_ms)}."

@@ -102,7 +102,7 @@ def _await_answer(call: Call, session: Session, sent: Sent, wait: Wait, parts: d
 def _let_autoreply(session: Session, sent: Sent, wait: Wait) -> None:
     """Have the recipient's autoreply command answer beside the wait, if the recipient cannot."""
     peer = wait.peer
-    if peer is None or not peer.autoreply or sent.id is None:
+    if peer is None or not peer.autoreply or sent.id is None or sent.receipts[0].waiting:
         return
     from threading import Thread
 

@@ -88,6 +88,7 @@ class Signal(NamedTuple):
     command: str | None = None  # the shell command that is about to run
     tool_input: str = ""  # the JSON that it stands in
     reason: str = ""  # why the session ends
+    mid_session: bool = False  # the context was compacted: at any time, also mid-turn
 
     @property
     def reaches(self) -> bool:
@@ -118,6 +119,7 @@ def read(kind: str, text: bytes) -> Signal:
         _text(quick_json.read_object(tool_input).get("command")) if tool_input else None,
         tool_input,
         _text(event.get("reason")) or "",
+        event.get("source") == "compact",
     )
 
 

@@ -10,7 +10,7 @@ from agentmail.identity import Caller
 from agentmail.operations import ambient, presence
 from agentmail.operations import session as sessions
 from agentmail.operations.ambient import STEP, STOP
-from agentmail.spool import Spool, agents, open_spool
+from agentmail.spool import Spool, agents, open_spool, waiters
 from agentmail.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ def _deliver(session: Session, signal: Signal, write: Callable[[str], None]) -> 
 
 def _move(session: Session, signal: Signal, told: bool) -> None:
     """Change the status as the event says. Text at the end of a turn begins another."""
+    if signal.mid_session:
+        return
     if signal.moment in (ambient.START, ambient.AGAIN):
         status = "running" if signal.subagent else "idle"
     elif signal.moment == STOP and not told:
@@ -108,11 +110,30 @@ def _move(session: Session, signal: Signal, told: bool) -> None:
             from agentmail.operations import subagents
 
             subagents.end(session.spool, session.me)
-            return
-        status = "idle"
+        else:
+            _end_turn(session)
+        return
     else:
         status = "running"
     presence.set_status(session.spool, session.me, status)
+
+
+def _end_turn(session: Session) -> None:
+    """Be idle. Mail that came too late for this turn, though its sender was told that it would be shown, wakes."""
+    from agentmail.spool import wakes
+
+    spool, me = session.spool, session.me
+    with spool.transaction():
+        me = presence.change_status(spool, me, "idle")
+        waiting = waiters.waiting_for(spool.db, me.id)
+        news = wakes.newest(spool.db, me.id)
+        if news:
+            from agentmail.operations import waking
+
+            if waking.is_wanted(me):
+                wakes.set_due(spool.db, me.id, news)
+    for name in waiting:
+        spool.bells.strike(name)
 
 
 def _check_tool(signal: Signal, spool_path: str) -> str | None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import time
 
 from agentmail import processes
+from agentmail.clock import now
 from agentmail.doorbell import open_doorbell
 from agentmail.locks import Holder
 from agentmail.operations.waking import NOTICE
-from agentmail.spool import agents, mail, waiters
+from agentmail.spool import agents, settings, waiters, wakes
 from agentmail.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,52 +22,55 @@ if TYPE_CHECKING:
 
 WATCH_SECONDS = 3500.0  # below the hour after which the harness gives it up
 POLL_SECONDS = 1.0
-_SETTLING_SECONDS = 10.0  # the turn's other hooks run at the same time and may go on with the turn
 
 
 def stand(session: Session) -> str | None:
-    """Wait; the notice with which to wake the session, None if it needs none (any more)."""
+    """Wait; the notice with which to wake the session, None if it needs none (any more).
+
+    It takes its post when the turn ends, perhaps before the turn's other hooks have: they may go on with the turn. It
+    calls only while the session is idle. The next sentry, or a turn that begins, relieves it.
+    """
     spool, me = session.spool, session.me
     holder = Holder(spool.locks)
+    called = False
     try:
         with open_doorbell(spool.bells.path(me.name)) as bell:
-            posted = _take_post(session, holder.token)
-            if not posted:
-                return NOTICE if mail.has_new(spool.db, me.id) and _is_idle(session) else None
+            with spool.transaction():
+                waiters.stand_guard(spool.db, me.id, holder.token)
             if me.process and processes.is_alive(me.process):
                 bell.watch_process(processes.pid_of(me.process))
-            return _watch(session, holder.token, bell)
+            called = _watch(session, holder.token, bell)
     finally:
-        with spool.transaction():
-            waiters.relieve(spool.db, holder.token)
+        if not called:
+            with spool.transaction():
+                waiters.relieve(spool.db, holder.token)
         holder.release()
+    return NOTICE if called else None
 
 
-def _take_post(session: Session, token: str) -> bool:
-    """Become the sentry once the session is idle; False if its turn goes on, or mail is there already."""
-    spool, me = session.spool, session.me
-    deadline = time.monotonic() + _SETTLING_SECONDS
-    while time.monotonic() < deadline:
-        with spool.transaction():
-            if waiters.stand_guard(spool.db, me.id, token):
-                return True
-        if _is_idle(session):
-            return False
-        time.sleep(0.1)
-    return False
-
-
-def _watch(session: Session, token: str, bell: Doorbell) -> str | None:
+def _watch(session: Session, token: str, bell: Doorbell) -> bool:
     spool, me = session.spool, session.me
     deadline = time.monotonic() + WATCH_SECONDS
     while time.monotonic() < deadline and waiters.is_on_guard(spool.db, token):
-        if mail.has_new(spool.db, me.id):
-            return NOTICE
-        if me.process and processes.is_alive(me.process) is False:
-            return None
-        bell.wait(POLL_SECONDS)
-    return None
+        if not agents.by_id(spool.db, me.id).live or (me.process and processes.is_alive(me.process) is False):
+            return False
+        pause = _call(session, token) if wakes.newest(spool.db, me.id) else POLL_SECONDS
+        if not pause:
+            return True
+        bell.wait(pause)
+    return False
 
 
-def _is_idle(session: Session) -> bool:
-    return agents.by_id(session.spool.db, session.me.id).status == "idle"
+def _call(session: Session, token: str) -> float:
+    """Wake the session, and give 0; or the seconds after which to look again."""
+    spool, me = session.spool, session.me
+    with spool.transaction():
+        message, agent = wakes.newest(spool.db, me.id), agents.by_id(spool.db, me.id)
+        if message is None or agent.status != "idle" or not waiters.is_on_guard(spool.db, token):
+            return POLL_SECONDS
+        rest = agent.woken + int(settings.get(spool.db, "wake_interval_ms")) - now()
+        if rest > 0:
+            return min(rest / 1000, POLL_SECONDS)
+        waiters.fired(spool.db, token, now())
+        agents.change(spool.db, me.id, woken=now(), wake_error=None, woken_for=message)
+    return 0

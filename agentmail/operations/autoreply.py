@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 
+from agentmail.errors import AgentmailError
 from agentmail.model import Agent, Message
 from agentmail.operations.send import Draft, send
 from agentmail.operations.session import Session
@@ -39,6 +40,8 @@ def answer(spool_path: str, recipient: int, message: int, seconds: float | None)
             Session(spool, agent, True, "its autoreply command"),
             Draft(question.sender, text, reply_to=message, automatic=True),
         )
+    except AgentmailError as refused:
+        return f"the autoreply could not be sent: {refused}"
     finally:
         spool.close()
     return None

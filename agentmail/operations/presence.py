@@ -7,8 +7,10 @@ from agentmail.clock import now
 from agentmail.model import Agent
 from agentmail.spool import Spool, agents, events, mail, waiters
 
-# An agent whose process cannot be named (a cron job, a sandbox) counts as live for an hour after it did something.
+# An agent whose process cannot be named (a cron job, a sandbox), or not be seen (another pid namespace), counts as
+# live for an hour after it did something.
 UNSEEN_MS = 3_600_000
+CALL_MS = 10_000  # in which a turn begins that a sentry has called for
 
 
 def set_status(spool: Spool, agent: Agent, status: str, *, died: bool = False) -> Agent:
@@ -28,9 +30,17 @@ def is_gone(spool: Spool, agent: Agent) -> bool:
 
 def park_gone(spool: Spool, suspects: list[Agent]) -> bool:
     """Park every live agent of `suspects` whose session has ended; whether there was one."""
-    gone = _gone(spool, suspects)
-    for agent in gone:
-        set_status(spool, agent, _end_of(agent), died=True)
+    suspects = _gone(spool, suspects)
+    if not suspects:
+        return False
+    with spool.transaction():
+        # Others may have noticed too, or the session may have come back since.
+        gone = _gone(spool, [agents.by_id(spool.db, agent.id) for agent in suspects])
+        for agent in gone:
+            change_status(spool, agent, _end_of(agent), died=True)
+        waiting = [name for agent in gone for name in waiters.waiting_for(spool.db, agent.id)]
+    for name in waiting:
+        spool.bells.strike(name)
     return bool(gone)
 
 
@@ -49,8 +59,8 @@ def reap(spool: Spool, agent: int | None) -> None:
     ]
     for _, holder in dead:
         waiters.leave(spool.db, holder)
-    for holder in waiters.sentries(spool.db, agent):
-        if not locks.is_alive(spool.locks, holder):
+    for holder, fired in waiters.sentries(spool.db, agent):
+        if not locks.is_alive(spool.locks, holder) and now() - (fired or 0) > CALL_MS:
             waiters.relieve(spool.db, holder)
     for owner, holder in dead:
         mail.give_back(spool.db, owner, holder, perhaps_seen=True)
@@ -68,26 +78,31 @@ def _gone(spool: Spool, suspects: list[Agent]) -> list[Agent]:
     for agent in suspects:
         if not agent.live:
             continue
-        if agent.process is None:
-            ended = time - agent.active > UNSEEN_MS
-        else:
-            if agent.process not in alive:
-                alive[agent.process] = processes.is_alive(agent.process)
-            ended = alive[agent.process] is False
+        if agent.process and agent.process not in alive:
+            alive[agent.process] = processes.is_alive(agent.process)
+        lives = alive.get(agent.process)
+        ended = time - agent.active > UNSEEN_MS if lives is None else not lives
         if ended and not _holds_a_lock(spool, agent):
             gone.append(agent)
     return gone
 
 
 def _holds_a_lock(spool: Spool, agent: Agent) -> bool:
-    return any(locks.is_alive(spool.locks, holder) for _, holder in waiters.holders(spool.db, agent.id))
+    tokens = [token for _, token in waiters.holders(spool.db, agent.id)]
+    tokens += [token for token, _ in waiters.sentries(spool.db, agent.id)]
+    return any(locks.is_alive(spool.locks, token) for token in tokens)
 
 
 def change_status(spool: Spool, agent: Agent, status: str, *, died: bool = False) -> Agent:
-    """Change an agent's status; the comings and goings of bound ones are events. In a transaction."""
-    if agent.status == status:
+    """Change an agent's status; the comings and goings of bound ones are events. In a transaction.
+
+    What others have changed meanwhile counts; an aborted one stays so.
+    """
+    agent = agents.by_id(spool.db, agent.id)
+    if agent.status in (status, "aborted"):
         return agent
-    changed = agents.change(spool.db, agent.id, status=status, since=now())
+    time = now()
+    changed = agents.change(spool.db, agent.id, status=status, since=time, active=agent.active if died else time)
     if agent.bound and agent.live != changed.live:
         what = "joined" if changed.live else "aborted" if status == "aborted" else "died" if died else "left"
         events.add(spool.db, agent.id, what, now())

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 _SMALLEST_ID = 1 << 32
 
 
+class _Afterwards(NamedTuple):
+    """What is to be done once the message is stored."""
+
+    struck: list[str]  # whose bells to strike
+    sleepers: list[Agent]  # whom to wake
+
+
 class Draft(NamedTuple):
     """What is to be sent, as the caller wrote it."""
 
@@ -41,21 +48,21 @@ def send(session: Session, draft: Draft) -> tuple[Sent, Wait | None]:
     _check(session, to, draft)
     earlier = mail.by_once(session.spool.db, session.me.id, draft.once) if draft.once else None
     holder = Holder(session.spool.locks) if draft.await_reply else None
-    struck: list[str] = []
+    afterwards = _Afterwards([], [])
     try:
         with session.spool.transaction():
             agents.touch(session.spool.db, session.me.id, now())
-            sent = _repeat(session, to, earlier) if earlier else _deliver(session, to, draft, struck)
+            sent = _repeat(session, to, earlier) if earlier else _deliver(session, to, draft, afterwards)
             wait = _await(session, sent, draft, holder) if holder else None
     except BaseException:
         if holder:
             holder.release()
         raise
-    for name in struck:
+    for name in afterwards.struck:
         session.spool.bells.strike(name)
     if holder and not wait:
         holder.release()
-    return _rouse(session.spool, sent), wait
+    return _rouse(session, sent, afterwards.sleepers), wait
 
 
 def reply(session: Session, reference: str, draft: Draft) -> tuple[Message, Sent, Wait | None]:
@@ -111,16 +118,16 @@ def _check(session: Session, to: str, draft: Draft) -> None:
         raise BadInput(f"{to} is yourself; see 'agentmail list' for the others")
 
 
-def _deliver(session: Session, to: str, draft: Draft, struck: list[str]) -> Sent:
+def _deliver(session: Session, to: str, draft: Draft, afterwards: _Afterwards) -> Sent:
     if is_channel(to):
-        return _post(session, to, draft, struck)
+        return _post(session, to, draft, afterwards)
     recipients, failed = _recipients(session, to, draft.hold)
     if not recipients:
         return Sent(None, to, tuple(failed))
     message = _store(session, draft)
-    receipts = _address(session.spool, message, recipients, struck)
+    receipts = _address(session.spool, message, recipients, afterwards.struck)
     if to.lower() != EVERYBODY:  # a broadcast wakes by bells alone, and revives nobody
-        _note_due(session.spool, message, recipients, receipts)
+        _note_due(session.spool, message, recipients, receipts, afterwards.sleepers)
     return Sent(message, to, (*receipts, *failed))
 
 
@@ -142,7 +149,7 @@ def _store(session: Session, draft: Draft, channel: int | None = None) -> int:
     return message
 
 
-def _post(session: Session, to: str, draft: Draft, struck: list[str]) -> Sent:
+def _post(session: Session, to: str, draft: Draft, afterwards: _Afterwards) -> Sent:
     """One row whatever the membership; those whom the post names get it as mail, too."""
     from agentmail.operations import channels
     from agentmail.spool import channels as rows
@@ -154,9 +161,9 @@ def _post(session: Session, to: str, draft: Draft, struck: list[str]) -> Sent:
     members = rows.others(spool.db, channel, me.id)
     named = [agents.by_id(spool.db, agent) for agent in channels.mentions(draft.body, members)]
     named = presence.refreshed(spool, named)
-    receipts = _address(spool, message, named, struck) if named else []
-    _note_due(spool, message, named, receipts)
-    struck += waiters.waiting_in(spool.db, channel)
+    receipts = _address(spool, message, named, afterwards.struck) if named else []
+    _note_due(spool, message, named, receipts, afterwards.sleepers)
+    afterwards.struck.extend(waiters.waiting_in(spool.db, channel))
     return Sent(message, to, (Receipt(f"+{name}", "queued", members=len(members)), *receipts))
 
 
@@ -203,7 +210,7 @@ def _address(spool: Spool, message: int, recipients: list[Agent], struck: list[s
     return receipts
 
 
-def _note_due(spool: Spool, message: int, recipients: list[Agent], receipts: list[Receipt]) -> None:
+def _note_due(spool: Spool, message: int, recipients: list[Agent], receipts: list[Receipt], due: list[Agent]) -> None:
     """Remember with the mail whom to wake for it: this process may be killed before it does."""
     queued = {receipt.to for receipt in receipts if receipt.outcome == "queued"}
     sleepers = [agent for agent in recipients if agent.name in queued and agent.status in ("idle", "parked")]
@@ -215,15 +222,23 @@ def _note_due(spool: Spool, message: int, recipients: list[Agent], receipts: lis
     for agent in sleepers:
         if waking.is_wanted(agent):
             wakes.set_due(spool.db, agent.id, message)
+            due.append(agent)
 
 
-def _rouse(spool: Spool, sent: Sent) -> Sent:
-    """Carry out the wakes that are due, one's own and those that others left; the receipts with what came of it."""
-    if not agents.is_a_wake_due(spool.db):
+def _rouse(session: Session, sent: Sent, sleepers: list[Agent]) -> Sent:
+    """Wake the recipients, and whom others left to be woken; the receipts with what came of it."""
+    spool = session.spool
+    if not sleepers and not agents.is_a_wake_due(spool.db):
         return sent
     from agentmail.operations import waking
 
-    results = {agents.by_id(spool.db, agent).name: result for agent, result in waking.carry_out_due(spool, sent.id)}
+    if waking.is_in_a_sandbox():
+        spool.bells.ring(session.me.name)  # its own hook, which runs outside, is to look at the next step
+    # Whether or not it is due still: a later sender may have done it for this message, too.
+    results = {agent.name: waking.rouse(spool, agent.id, sent.id or 0) for agent in sleepers}
+    waking.carry_out_due(spool)
+    if sent.repeated and sent.id:
+        return _repeat(session, sent.to, sent.id)
     receipts = tuple(
         receipt._replace(outcome=results[receipt.to].outcome, error=results[receipt.to].error)
         if receipt.to in results

@@ -94,7 +94,7 @@ def register(
             "kind": caller.kind,
             "parent": above.id if above else taken.parent if taken else None,
             "bound": 1,
-            "synchronous": int(synchronous),
+            **({"synchronous": 1} if synchronous else {}),
             **commands,
         }
         agent = _write(spool, taken, name, columns)

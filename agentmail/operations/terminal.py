@@ -11,6 +11,8 @@ import os
 import subprocess
 import time
 
+from agentmail import processes
+
 _TRIES = 4
 _PAUSE_SECONDS = 0.25  # what a program may take to draw what was typed
 _PROMPTS = " \t\u00a0>❯›»$%#│┃|╎▌▎"  # what stands left of the cursor in an empty input line
@@ -22,13 +24,18 @@ def here() -> str | None:
     return json.dumps([server, pane]) if server and pane else None
 
 
-def type_notice(terminal: str, notice: str) -> str | None:
-    """Type `notice` and Enter; what kept it from being taken, in words, or None."""
+def type_notice(terminal: str, process: str | None, notice: str) -> str | None:
+    """Type `notice` and Enter; what kept it from being taken, in words, or None.
+
+    `process` is the session's, which must be the one that the terminal belongs to at this moment.
+    """
     server, pane = json.loads(terminal)
     tmux = _Pane(server, pane)
     try:
         if tmux.ask("#{pane_dead} #{pane_in_mode}") != "0 0":
             return "its terminal is gone, or scrolled back"
+        if process and processes.has_terminal(process, tmux.ask("#{pane_tty}")) is False:
+            return "something else runs in its terminal"
         if _typed(tmux):
             return "somebody is typing in its terminal"
         tmux.keys("-l", "--", notice)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 
-from agentmail import processes
+from agentmail import locks, processes
 from agentmail.clock import now
+from agentmail.identity import HARNESSES
 from agentmail.model import Agent
-from agentmail.spool import Spool, agents, mail, settings, wakes
+from agentmail.operations import presence
+from agentmail.spool import Spool, agents, mail, open_spool, settings, waiters, wakes
 from agentmail.values import NamedTuple
 
 NOTICE = "You have new mail from another agent; it is shown with this message, or by 'agentmail inbox'."
@@ -24,18 +26,24 @@ _REVIVE = {
     "opencode": ("opencode", "run", "--session", "{session}", NOTICE),
 }
 
-# What tells a process that it belongs to the sender's session.
+# What tells a process that it belongs to the sender's session, or sits in the sender's terminal.
 _OF_THE_SENDER = frozenset(
     {
-        *("AGENTMAIL_AGENT", "AGENTMAIL_SESSION", "AI_AGENT", "CLAUDECODE", "CLAUDE_PID", "CLAUDE_PROJECT_DIR"),
-        *("CLAUDE_ENV_FILE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_CHILD_SESSION"),
-        *("CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN"),
-        *("CODEX_SESSION_ID", "CODEX_THREAD_ID", "CODEX_CI", "CODEX_TOOL_CALL_ID"),
-        *("GEMINI_CLI", "GEMINI_SESSION_ID", "OPENCODE", "OPENCODE_PID"),
+        *(name for harness in HARNESSES for name in (*harness.markers, *harness.sessions)),
+        *("AGENT", "AGENTMAIL_AGENT", "AI_AGENT", "CLAUDE_PID", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE"),
+        *("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ATTENDED"),
+        *("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CODEX_CI", "CODEX_TOOL_CALL_ID"),
+        *("GEMINI_PROJECT_DIR", "GEMINI_CWD", "OPENCODE_PID", "TMUX_PANE"),
     }
 )
 _IN_A_SANDBOX = ("CODEX_SANDBOX_NETWORK_DISABLED", "SANDBOX_RUNTIME")
 _TRIAL_SECONDS = 1.5  # a command that has not failed by then has been started
+_REVIVAL_MS = 30_000  # what a session takes to appear at most, once its command has started it and ended
+_LARGEST_LOG = 1 << 20
+_LATER = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from agentmail.operations import waking;"
+    " waking.carry_out_later(sys.argv[2], float(sys.argv[3]), int(sys.argv[4]))"
+)
 
 
 class Roused(NamedTuple):
@@ -51,32 +59,45 @@ def is_wanted(agent: Agent) -> bool:
 
 
 def rouse(spool: Spool, agent_id: int, message: int) -> Roused:
-    """Run the agent's command unless that is needless by now, or was tried a moment ago."""
+    """Wake the agent for that message, unless it is needless by now, or is under way already."""
     if settings.get(spool.db, "exec") == "off":
         wakes.done(spool.db, agent_id, message)
         return Roused("queued")
-    if any(name in os.environ for name in _IN_A_SANDBOX):
+    if is_in_a_sandbox():
         return Roused("queued", "this sandbox cannot wake it; the next agentmail outside will")
     with _Turn(spool, agent_id):
+        presence.park_gone(spool, [agents.by_id(spool.db, agent_id)])
         agent = agents.by_id(spool.db, agent_id)
-        result = _decide(spool, agent, message) or _try(spool, agent)
-        wakes.done(spool.db, agent_id, message)
+        result = _decide(spool, agent, message)
+        rest = 0 if result else agent.woken + _interval(spool) - now()
+        if rest > 0:  # it stays due
+            _try_later(spool, agent, rest / 1000)
+            result = Roused(_success(agent))
+        else:
+            result = result or _try(spool, agent)
+            wakes.done(spool.db, agent_id, message)
+        mail.note_outcome(spool.db, message, agent_id, result.outcome)
     return result
 
 
-def carry_out_due(spool: Spool, message: int | None = None) -> list[tuple[int, Roused]]:
-    """Carry out all wakes that are due, also what others left: they were killed, or in a sandbox.
+def is_in_a_sandbox() -> bool:
+    """Whether what this process starts would be shut in with it, and end with it."""
+    return any(name in os.environ for name in _IN_A_SANDBOX)
 
-    Gives (agent, what became of it) of those that are due for `message`.
-    """
-    results = []
+
+def carry_out_due(spool: Spool) -> None:
+    """Carry out all wakes that others left: they were killed, or in a sandbox."""
     for agent, wanted in wakes.due(spool.db):
-        result = rouse(spool, agent, wanted)
-        if result.outcome != "queued":
-            mail.note_outcome(spool.db, wanted, agent, result.outcome)
-        if wanted == message:
-            results.append((agent, result))
-    return results
+        rouse(spool, agent, wanted)
+
+
+def carry_out_later(spool_path: str, seconds: float, lock: int) -> None:
+    """Carry out what is due by then. `lock` keeps others from planning the same."""
+    import time
+
+    time.sleep(seconds)
+    os.close(lock)  # before looking: who sets a wake due after this look plans another
+    carry_out_due(open_spool(spool_path))
 
 
 def clean_environment(spool_path: str) -> dict[str, str]:
@@ -87,31 +108,50 @@ def clean_environment(spool_path: str) -> dict[str, str]:
 
 def _decide(spool: Spool, agent: Agent, message: int) -> Roused | None:
     """The outcome where no command is to be run; None if one is."""
-    if not mail.is_pending(spool.db, message, agent.id):
-        return Roused("injected")  # somebody has read it meanwhile
+    if not wakes.is_news(spool.db, agent.id, message):
+        return Roused("injected")  # it was shown meanwhile
     if agent.status == "running":
         return Roused("injected" if agent.hooks else "queued")
-    if agent.reviver and processes.is_alive(agent.reviver) and agent.status == "parked":
-        return Roused("revived")
-    if now() - agent.woken < int(settings.get(spool.db, "wake_interval_ms")):
+    if agent.status not in ("idle", "parked"):
+        return Roused("queued")
+    if any(locks.is_alive(spool.locks, sentry) for sentry, _ in waiters.sentries(spool.db, agent.id)):
+        return Roused("woken")
+    if _is_under_way(spool, agent):
         return Roused("queued", agent.wake_error) if agent.wake_error else Roused(_success(agent))
     return None
 
 
+def _is_under_way(spool: Spool, agent: Agent) -> bool:
+    """Whether the last attempt has yet to show: the agent will find this mail, too."""
+    if max(agent.since, agent.active) > agent.woken:
+        return False  # it has come since, and may have gone without this mail
+    elapsed = now() - agent.woken
+    if agent.status == "parked" and not agent.wake_error:
+        is_starting = processes.is_alive(agent.reviver) if agent.reviver else elapsed < _REVIVAL_MS
+        return bool(is_starting) or elapsed < _interval(spool)
+    return elapsed < _interval(spool)
+
+
+def _interval(spool: Spool) -> int:
+    return int(settings.get(spool.db, "wake_interval_ms"))
+
+
 def _try(spool: Spool, agent: Agent) -> Roused:
     command, process = _command(agent), None
+    if not command and not _has_terminal(agent):
+        return Roused("queued")
+    # Before, not after: whoever is killed here has perhaps started it.
+    agents.change(spool.db, agent.id, woken=now(), wake_error=None, reviver=None)
     if command:
         try:
             process, error = _start(spool, agent, command)
         except OSError as failure:
             error = f"cannot run {command[0]}: {(failure.strerror or str(failure)).lower()}"
-    elif _has_terminal(agent):
+    else:
         from agentmail.operations import terminal
 
-        error = terminal.type_notice(agent.terminal or "", NOTICE)
-    else:
-        return Roused("queued")
-    agents.change(spool.db, agent.id, woken=now(), wake_error=error, reviver=process)
+        error = terminal.type_notice(agent.terminal or "", agent.process, NOTICE)
+    agents.change(spool.db, agent.id, wake_error=error, reviver=process)
     return Roused("queued", error) if error else Roused(_success(agent))
 
 
@@ -122,6 +162,8 @@ def _start(spool: Spool, agent: Agent, command: list[str]) -> tuple[str | None, 
     directory = agent.directory if agent.directory and os.path.isdir(agent.directory) else None
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(spool.path + "-wake.log", flags, 0o600), "r+b", buffering=0) as log:
+        if log.seek(0, os.SEEK_END) > _LARGEST_LOG:
+            log.truncate(0)
         start = log.seek(0, os.SEEK_END)
         process = subprocess.Popen(
             command,
@@ -141,7 +183,33 @@ def _start(spool: Spool, agent: Agent, command: list[str]) -> tuple[str | None, 
             return None, None
         log.seek(start)
         last = log.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
-    return None, f"{command[0]} failed with status {status}" + (f": {last[-1]}" if last else "")
+    return None, f"{command[0]} failed with status {status}" + (f": {last[-1].strip()[:300]}" if last else "")
+
+
+def _try_later(spool: Spool, agent: Agent, seconds: float) -> None:
+    """Start a process that carries out what is due once the interval is over; one per agent."""
+    import subprocess
+    import sys
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    lock = os.open(f"{spool.locks}/later-{agent.id}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        flock(lock, LOCK_EX | LOCK_NB)
+        package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _LATER, package, spool.path, str(seconds), str(lock)],
+            cwd="/",
+            env=clean_environment(spool.path),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(lock,),
+            start_new_session=True,
+        )
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(lock)
 
 
 def _command(agent: Agent) -> list[str] | None:

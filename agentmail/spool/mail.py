@@ -90,17 +90,6 @@ def address(db: Database, message: int, recipients: list[int]) -> list[tuple[int
     )
 
 
-def is_pending(db: Database, message: int, recipient: int) -> bool:
-    """Whether nobody has taken the message out of that mailbox yet."""
-    return bool(
-        db.value(
-            "SELECT 1 FROM receipts WHERE message = :message AND recipient = :recipient AND state = 'pending'",
-            message=message,
-            recipient=recipient,
-        )
-    )
-
-
 def note_outcome(db: Database, message: int, recipient: int, outcome: str) -> None:
     """Keep what the sender was told."""
     db.run(
@@ -140,17 +129,6 @@ def unread(db: Database, recipient: int) -> int:
     return int(
         db.value(
             "SELECT count(*) FROM receipts WHERE recipient = :recipient AND state = 'pending'",
-            recipient=recipient,
-        )
-    )
-
-
-def has_new(db: Database, recipient: int) -> bool:
-    """Whether something is pending that no reader was offered yet: what was presented wakes nobody again."""
-    return bool(
-        db.value(
-            "SELECT EXISTS (SELECT 1 FROM receipts"
-            " WHERE recipient = :recipient AND state = 'pending' AND offered IS NULL)",
             recipient=recipient,
         )
     )

@@ -60,21 +60,10 @@ def holders(db: Database, agent: int | None) -> list[tuple[int, str]]:
     )
 
 
-def stand_guard(db: Database, agent: int, holder: str) -> bool:
-    """Become the agent's sentry, if it is idle and has no new mail; whether one did."""
-    return (
-        db.run(
-            """
-            INSERT INTO sentries (agent, holder) SELECT id, :holder FROM agents
-            WHERE id = :agent AND status = 'idle'
-              AND NOT EXISTS (
-                SELECT 1 FROM receipts WHERE recipient = :agent AND state = 'pending' AND offered IS NULL)
-            """,
-            agent=agent,
-            holder=holder,
-        )
-        > 0
-    )
+def stand_guard(db: Database, agent: int, holder: str) -> None:
+    """Become the agent's only sentry."""
+    db.run("DELETE FROM sentries WHERE agent = :agent", agent=agent)
+    db.run("INSERT INTO sentries (agent, holder) VALUES (:agent, :holder)", agent=agent, holder=holder)
 
 
 def is_on_guard(db: Database, holder: str) -> bool:
@@ -87,10 +76,14 @@ def relieve(db: Database, holder: str) -> None:
     db.run("DELETE FROM sentries WHERE holder = :holder", holder=holder)
 
 
-def sentries(db: Database, agent: int | None) -> list[str]:
-    """The locks of an agent's sentries; None: of everybody's."""
-    rows = db.rows("SELECT holder FROM sentries WHERE :agent IS NULL OR agent = :agent", agent=agent)
-    return [str(holder) for (holder,) in rows]
+def fired(db: Database, holder: str, now: int) -> None:
+    """The sentry calls, and goes."""
+    db.run("UPDATE sentries SET fired = :now WHERE holder = :holder", now=now, holder=holder)
+
+
+def sentries(db: Database, agent: int | None) -> list[tuple[str, int | None]]:
+    """(lock, when it called) of an agent's sentries; None: of everybody's."""
+    return db.rows("SELECT holder, fired FROM sentries WHERE :agent IS NULL OR agent = :agent", agent=agent)
 
 
 def waiting_for(db: Database, peer: int) -> list[str]:

@@ -18,6 +18,28 @@ def due(db: Database) -> list[tuple[int, int]]:
     return db.rows("SELECT id, due FROM agents WHERE due IS NOT NULL")
 
 
+def is_news(db: Database, agent: int, message: int) -> bool:
+    """Whether that message is pending and was not shown yet: what was presented wakes nobody again."""
+    return bool(
+        db.value(
+            "SELECT 1 FROM receipts WHERE message = :message AND recipient = :agent"
+            " AND state = 'pending' AND (offered IS NULL OR redelivered)",
+            message=message,
+            agent=agent,
+        )
+    )
+
+
+def newest(db: Database, agent: int) -> int | None:
+    """The newest pending message that was not shown yet, and for which no sentry has called."""
+    found = db.value(
+        "SELECT max(message) FROM receipts WHERE recipient = :agent AND state = 'pending'"
+        " AND (offered IS NULL OR redelivered) AND message > (SELECT woken_for FROM agents WHERE id = :agent)",
+        agent=agent,
+    )
+    return None if found is None else int(found)
+
+
 def done(db: Database, agent: int, message: int) -> None:
     """The wake for that message was carried out, or is no longer wanted."""
     db.run("UPDATE agents SET due = NULL WHERE id = :agent AND due = :message", agent=agent, message=message)

@@ -9,6 +9,7 @@ ALTER TABLE agents ADD COLUMN woken INTEGER NOT NULL DEFAULT 0;  -- when that wa
 ALTER TABLE agents ADD COLUMN wake_error TEXT;  -- why it then failed
 ALTER TABLE agents ADD COLUMN due INTEGER;      -- the message for which it has yet to be woken; NULL: none
 ALTER TABLE agents ADD COLUMN reviver TEXT;     -- the process that is bringing it back, as processes.py writes it
+ALTER TABLE agents ADD COLUMN woken_for INTEGER NOT NULL DEFAULT 0;  -- the newest message for which a sentry woke it
 
 CREATE INDEX agent_due ON agents (due) WHERE due IS NOT NULL;
 
@@ -17,7 +18,8 @@ ALTER TABLE messages ADD COLUMN automatic INTEGER NOT NULL DEFAULT 0;  -- 1: an 
 -- A background hook that waits for mail while its session is idle, and by its end begins a new turn.
 CREATE TABLE sentries (
   agent INTEGER NOT NULL REFERENCES agents ON DELETE CASCADE,
-  holder TEXT NOT NULL PRIMARY KEY
+  holder TEXT NOT NULL PRIMARY KEY,
+  fired INTEGER  -- when it has called; the turn that it calls for takes a moment to begin
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX sentries_of ON sentries (agent);
