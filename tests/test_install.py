@@ -116,11 +116,11 @@ def corpus(path: str) -> dict[str, str | None]:
 
 def cases() -> Iterator[tuple[str, int, str]]:
     somewhere = Place("/home/x", None, "/home/x/.local/state/agentmail/spool.db", True)
-    counts = {"claude": 2, "codex": 4, "gemini": 2, "opencode": 3, "omp": 2}
+    counts = {"claude": 2, "codex": 4, "gemini": 3, "opencode": 3, "omp": 2}
     names = {
         "claude": (JSON, TEXTS),
         "codex": (JSON, TOML, TEXTS, TEXTS),
-        "gemini": (JSON, TEXTS),
+        "gemini": (JSON, TOML, TEXTS),
         "opencode": (TEXTS, JSON, TEXTS),
         "omp": (TEXTS, TEXTS),
     }
@@ -179,7 +179,7 @@ def test_in_again_and_out(place: Place, kind: str, index: int, name: str) -> Non
     before = {} if content is None else value_of(path)
     run(plan.install, edits)
     after = value_of(path)
-    if isinstance(before, dict) and isinstance(after, dict):
+    if isinstance(before, dict) and isinstance(after, dict) and "agentmail" not in Path(path).name:
         assert less(after, before)
     elif isinstance(before, str) and not edits[index].is_void(before) and "agentmail" not in Path(path).name:
         assert "SKILL" in path or after.replace("\r\n", "\n").startswith(before.replace("\r\n", "\n"))
@@ -220,7 +220,7 @@ def holds(place: Place, kind: str) -> None:
         assert 'prefix_rule(pattern=["agentmail"], decision="allow")' in texts[2]
         assert found["hooks"]["SessionEnd"][-1]["hooks"][0]["timeout"] <= 3
     elif kind == "gemini":
-        assert "run_shell_command(agentmail)" in found["tools"]["allowed"]
+        assert [rule["decision"] for rule in value_of(edits[1].path)["rule"]] == ["allow", "allow"]
         assert found["hooks"]["AfterTool"][-1]["hooks"][0]["timeout"] >= 1000  # milliseconds
     elif kind == "opencode":
         assert list(value_of(edits[1].path)["permission"]["bash"].items())[-1] == ("agentmail *", "allow")
@@ -309,7 +309,7 @@ def test_a_hook_of_ours_in_a_group_of_the_users_is_moved_out_of_it(place: Place)
         ("codex", 1, "sandbox_workspace_write.writable_roots = '/x'\n"),
         ("codex", 3, "<!-- agentmail: begin -->\nno end"),
         ("gemini", 0, '{"a": 1,,}'),
-        ("gemini", 0, '{"tools": []}'),
+        ("gemini", 0, '{"hooks": {"AfterTool": 1}}'),
         ("opencode", 1, "nonsense"),
     ],
 )
@@ -389,6 +389,41 @@ def test_no_sandbox_is_opened_for_the_home_directory(place: Place) -> None:
         assert any("sandboxes were not opened" in note for note in harnesses.known(kind).notes(there))
     assert "sandbox" not in value_of(harnesses.known("claude").edits(there)[0].path)
     assert "sandbox_workspace_write" not in value_of(harnesses.known("codex").edits(there)[1].path)
+
+
+@pytest.mark.parametrize(
+    ("command", "passes"),
+    [
+        ("agentmail send bob <<'EOF'\nhi\nEOF", True),
+        ("agentmail reply 3 --await <<'EOF'\n> quoted\n\"EOF\"\nEOF x\n\nEOF\n", True),
+        ("agentmail inbox > /tmp/x", False),
+        ("agentmail send bob <<'EOF' > /tmp/x\nhi\nEOF", False),
+        ("agentmail send bob <<'EOF'\nhi\nEOF\nagentmail inbox > /tmp/x", False),
+        ("agentmail send bob <<'EOF'\nhi\nEOF\n\"agentmail\" inbox > /tmp/x\nEOF", False),
+        ("agentmail send bob <<'EOF'\nhi\nEOF\n > /tmp/x", False),
+        ("agentmail send bob <<EOF\n$(x)\nEOF", False),
+        ("x; agentmail send bob <<'EOF'\nhi\nEOF", False),
+    ],
+)
+def test_gemini_lets_a_here_document_pass_and_no_other_redirection(place: Place, command: str, passes: bool) -> None:
+    import re
+
+    edits = harnesses.known("gemini").edits(place)
+    run(plan.install, edits)
+    pattern = value_of(edits[1].path)["rule"][1]["commandRegex"]
+    for after in ({}, {"description": "ends with\nEOF"}):
+        given = json.dumps({"command": command, **after}, separators=(",", ":"))
+        assert bool(re.search(f'"command":"{pattern}', given)) == passes, given
+
+
+def test_gemini_in_a_project_has_no_policies(place: Place) -> None:
+    there = place._replace(project=place.home + "/p")
+    edits = harnesses.known("gemini").edits(there)
+    run(plan.install, edits)
+    assert value_of(edits[0].path)["tools"]["allowed"] == ["run_shell_command(agentmail)"]
+    assert any("no here-document" in note for note in harnesses.known("gemini").notes(there))
+    run(plan.uninstall, edits)
+    assert tree(place.home) == {}
 
 
 def test_opencode_with_one_word_for_all_commands(place: Place) -> None:

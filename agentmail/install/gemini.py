@@ -1,8 +1,9 @@
 """Gemini CLI.
 
-Seen with 0.61.0: the hooks in ``settings.json``, ``GEMINI_SESSION_ID`` in their environment, and that
-``tools.allowed`` lets plain calls pass (deprecated in favour of its policy engine). Documented: timeouts in
-milliseconds, ``GEMINI.md``.
+Seen with 0.61.0: the hooks in ``settings.json``, ``GEMINI_SESSION_ID`` in their environment, ``GEMINI.md``, and rules
+in ``policies/``, which a project cannot have. There ``tools.allowed`` is left, which lets plain calls pass but no
+here-document, and is deprecated. Backticks and ``$(`` are refused by the shell tool itself, even in a here-document:
+such text needs a file. Documented: timeouts in milliseconds.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentmail.hooks import guard
 from agentmail.install import skill
-from agentmail.install.edits import Section
+from agentmail.install.edits import MARK, Own, Section
 from agentmail.install.plan import Harness
 from agentmail.install.settings import Settings
 
@@ -20,6 +21,25 @@ if TYPE_CHECKING:
     from agentmail.install.plan import Place
 
 KIND = "gemini"
+
+# A here-document counts as a redirection, and one is allowed only where it is the whole rest of the command: a call
+# could write its output over any file otherwise. The pattern is matched against JSON, where a line end is a backslash
+# and an n, and a quotation mark without a backslash is the end of the command.
+_POLICY = f"""\
+# {MARK} {KIND}'; it is replaced by the next one.
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "agentmail"
+decision = "allow"
+priority = 100
+
+[[rule]]
+toolName = "run_shell_command"
+commandRegex = '''agentmail [A-Za-z0-9 ._+=-]*<<'EOF'(?!.*\\\\nEOF\\\\n[^"])\\\\n.*\\\\nEOF(\\\\n"|")'''
+decision = "allow"
+allowRedirection = true
+priority = 101
+"""
 
 
 def _base(place: Place) -> str:
@@ -46,15 +66,23 @@ def _group(command: str, seconds: int) -> dict[str, Any]:
 
 def _edits(place: Place) -> list[Edit]:
     base = _base(place)
-    allowed = ((("tools", "allowed"), "run_shell_command(agentmail)"),)
+    if place.project:
+        allowed = ((("tools", "allowed"), "run_shell_command(agentmail)"),)
+        return [
+            Settings(f"{base}/settings.json", KIND, _hooks(place), allowed),
+            Section(f"{place.project}/GEMINI.md", skill.body()),
+        ]
     return [
-        Settings(f"{base}/settings.json", KIND, _hooks(place), allowed),
-        Section(f"{place.project or base}/GEMINI.md", skill.body()),
+        Settings(f"{base}/settings.json", KIND, _hooks(place)),
+        Own(f"{base}/policies/agentmail.toml", _POLICY),
+        Section(f"{base}/GEMINI.md", skill.body()),
     ]
 
 
 def _notes(place: Place) -> list[str]:
-    notes = ["Gemini CLI marks tools.allowed as deprecated; it works in 0.61.0"]
+    notes = []
+    if place.project:
+        notes.append("in a project Gemini CLI lets only plain calls pass, no here-document; install for the user too")
     if place.fixed_spool:
         notes.append(f"set AGENTMAIL_SPOOL={place.fixed_spool} where you start gemini, for the agent's own calls")
     return notes
