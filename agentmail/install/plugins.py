@@ -1,8 +1,9 @@
 """OpenCode and oh-my-pi: harnesses that load a program of ours instead of running commands.
 
-OpenCode, seen with 1.18.33: a plugin in ``~/.config/opencode/plugin/`` or a project's ``.opencode/plugin/``.
-Documented: ``permission.bash`` in ``opencode.json`` or ``opencode.jsonc``, of whose rules the last that matches
-counts (with no rule at all, every command may run); ``AGENTS.md``.
+OpenCode, seen with 1.18.33: a plugin in ``~/.config/opencode/plugin/`` or a project's ``.opencode/plugin/``;
+``permission.bash`` in ``opencode.json`` or ``opencode.jsonc``, of whose rules the last that matches counts (ours lets
+the bare command, here-documents and also redirections pass; with no rule at all, every command may run);
+``AGENTS.md``. It adds ``$schema`` to that file by itself.
 
 oh-my-pi, documented for 18: extensions in ``~/.omp/agent/extensions/`` (``PI_CODING_AGENT_DIR`` is heeded) or a
 project's ``.omp/extensions/``; skills in ``skills/NAME/SKILL.md``; commands need no approval by default.
