@@ -131,7 +131,7 @@ def deliver(signal: Signal, text: str) -> str:
 
 
 def refuse(signal: Signal, reason: str) -> str:
-    """The answer that keeps a tool call from running. Gemini CLI's form is documented, not seen."""
+    """The answer that keeps a tool call from running (seen in all three)."""
     if signal.harness is GEMINI:
         return quick_json.write({"decision": "deny", "reason": reason})
     return _answer(signal, permissionDecision="deny", permissionDecisionReason=reason)
