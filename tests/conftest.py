@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # What would tell the commands under test that they run inside a harness, or under another name.
-FOREIGN = ("AGENTMAIL_", "CLAUDE", "CODEX_", "GEMINI_", "OPENCODE", "XDG_", "OMPCODE", "PI_CODING")
+FOREIGN = ("AGENTMAIL_", "TMUX", "CLAUDE", "CODEX_", "GEMINI_", "OPENCODE", "XDG_", "OMPCODE", "PI_CODING")
 AGENTMAIL = [sys.executable, "-m", "agentmail"]
 
 
