@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import sys
 
+from agentmail import private
+
 
 class Bells:
     """The bells of one spool."""
@@ -72,7 +74,7 @@ class Bells:
         if not directory:
             return
         try:
-            os.makedirs(directory, 0o700, exist_ok=True)
+            private.make_directory(directory)
             os.symlink(f"../{name.lower()}", f"{directory}/{name.lower()}")
         except OSError:
             pass  # it is there already; or hooks run a little slower
@@ -97,5 +99,5 @@ class Bells:
 
     def hang(self, name: str) -> None:
         """Create the bell, silent, if it is not there yet. Raises `OSError`."""
-        os.makedirs(self.directory, 0o700, exist_ok=True)
-        os.close(os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        private.make_directory(self.directory)
+        os.close(private.open_file(self.path(name), os.O_WRONLY | os.O_CREAT))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from agentmail import private
 from agentmail.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ class Holder:
     def __init__(self, directory: str) -> None:
         self.token = f"{os.getpid()}-{os.urandom(6).hex()}"
         self._path = f"{directory}/{self.token}"
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
         try:
-            self._fd = os.open(self._path, flags, 0o600)
+            self._fd = private.open_file(self._path, flags)
         except FileNotFoundError:
-            os.makedirs(directory, 0o700, exist_ok=True)
-            self._fd = os.open(self._path, flags, 0o600)
+            private.make_directory(directory)
+            self._fd = private.open_file(self._path, flags)
         from fcntl import LOCK_EX, flock  # most calls hold no lock and ask for none
 
         flock(self._fd, LOCK_EX)

@@ -29,7 +29,7 @@ def state_directory() -> str:
             home = os.path.expanduser("~")
             if not os.path.isabs(home):
                 raise SpoolUnusable("there is no home directory; set HOME, or name a file with AGENTMAIL_SPOOL")
-            base = f"{home}/.local/state"
+            base = f"{home.rstrip('/')}/.local/state"
         return f"{base.rstrip('/')}/agentmail"
     from platformdirs import user_state_dir
 

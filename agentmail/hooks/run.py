@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentmail import private
 from agentmail.clock import now
 from agentmail.errors import NameTaken
 from agentmail.hooks import harnesses
@@ -164,7 +165,7 @@ def log(path: str, kind: str, error: BaseException) -> None:
         return  # not even where the spool would be is known
     line = " ".join(f"{now()} {kind} {type(error).__name__}: {error}".split())
     try:
-        fd = os.open(path + "-hook.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        fd = private.open_file(path + "-hook.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
         try:
             if os.fstat(fd).st_size > 1 << 18:
                 os.ftruncate(fd, 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from agentmail import locks, processes
+from agentmail import locks, private, processes
 from agentmail.clock import now
 from agentmail.identity import HARNESSES
 from agentmail.model import Agent
@@ -160,8 +160,8 @@ def _start(spool: Spool, agent: Agent, command: list[str]) -> tuple[str | None, 
     import subprocess  # costs as much as the rest of a send, and is needed for few
 
     directory = agent.directory if agent.directory and os.path.isdir(agent.directory) else None
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(spool.path + "-wake.log", flags, 0o600), "r+b", buffering=0) as log:
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+    with open(private.open_file(spool.path + "-wake.log", flags), "r+b", buffering=0) as log:
         if log.seek(0, os.SEEK_END) > _LARGEST_LOG:
             log.truncate(0)
         start = log.seek(0, os.SEEK_END)
@@ -192,7 +192,7 @@ def _try_later(spool: Spool, agent: Agent, seconds: float) -> None:
     import sys
     from fcntl import LOCK_EX, LOCK_NB, flock
 
-    lock = os.open(f"{spool.locks}/later-{agent.id}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = private.open_file(f"{spool.locks}/later-{agent.id}", os.O_RDWR | os.O_CREAT)
     try:
         flock(lock, LOCK_EX | LOCK_NB)
         package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -245,8 +245,8 @@ class _Turn:
     """One attempt per agent at a time: the second waits for the first, and then knows what became of it."""
 
     def __init__(self, spool: Spool, agent: int) -> None:
-        os.makedirs(spool.locks, 0o700, exist_ok=True)
-        self._fd = os.open(f"{spool.locks}/wake-{agent}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        private.make_directory(spool.locks)
+        self._fd = private.open_file(f"{spool.locks}/wake-{agent}", os.O_RDWR | os.O_CREAT)
 
     def __enter__(self) -> None:
         from fcntl import LOCK_EX, flock

@@ -6,6 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
+from agentmail import private
 from agentmail.errors import SpoolUnusable
 from agentmail.isolation import admit_third_party
 from agentmail.spool import SCHEMA_VERSION
@@ -21,9 +22,8 @@ def create_files(path: str) -> None:
     try:
         if not os.path.isdir(directory):
             os.makedirs(os.path.dirname(directory), exist_ok=True)
-            os.makedirs(directory, 0o700, exist_ok=True)
-            os.chmod(directory, 0o700)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+            private.make_directory(directory)
+        os.close(private.open_file(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW))
     except OSError as error:
         raise unwritable(path, (error.strerror or str(error)).lower()) from error
 
@@ -58,7 +58,7 @@ class _one_at_a_time:  # noqa: N801 - reads as a statement
     """A kernel lock beside the spool: switching to WAL cannot wait for its turn inside SQLite."""
 
     def __init__(self, path: str) -> None:
-        self._fd = os.open(path + "-create", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._fd = private.open_file(path + "-create", os.O_RDWR | os.O_CREAT)
 
     def __enter__(self) -> None:
         fcntl.flock(self._fd, fcntl.LOCK_EX)
