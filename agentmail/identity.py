@@ -37,8 +37,8 @@ class Caller:
     """The facts about the calling process; those that cost something are looked up when they are asked for."""
 
     def __init__(self, named: str | None, force: bool = False) -> None:
-        self.named = named or os.environ.get("AGENTMAIL_AGENT") or None
-        self.how = "--as" if named else "AGENTMAIL_AGENT" if self.named else ""
+        self.named = (os.environ.get("AGENTMAIL_AGENT") or None) if named is None else named
+        self.how = "AGENTMAIL_AGENT" if named is None else "--as"
         self.force = force
         self._lineage: list[str] | None = None
         self._harness = self._find_harness()

@@ -370,3 +370,12 @@ def test_whoami_says_who_and_why(mail: Mail) -> None:
 def test_asking_who_one_is_registers_nobody(mail: Mail) -> None:
     assert "not registered yet" in mail.run("bob", "whoami").ok().out
     assert mail.sql("SELECT count(*) FROM agents") == [(0,)]
+
+
+def test_an_empty_name_is_refused(mail: Mail) -> None:
+    assert mail.run("alice", "inbox", "--as", "").status == 2
+
+
+def test_nobody_is_its_own_parent(mail: Mail) -> None:
+    mail.register("bob")
+    assert mail.run("bob", "register", "bob", "--parent", "bob").status == 2

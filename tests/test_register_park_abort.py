@@ -119,7 +119,6 @@ def test_the_name_for_people_can_be_changed(mail: Mail) -> None:
     assert peer(mail, "bob")["displayName"] == "Builder"
 
 
-@pytest.mark.xfail(strict=True, reason="whoever has a parent is passed over when the ancestors are asked")
 @pytest.mark.parametrize("kind", ["human", "claude"])
 def test_a_session_with_a_parent_is_known_by_its_process(mail: Mail, kind: str) -> None:
     assert Session(mail, kind).named("bob", "--parent", "alice").name() == "bob"

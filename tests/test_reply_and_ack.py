@@ -100,9 +100,18 @@ def test_where_the_asker_is_gone_the_question_stays_unhandled(mail: Mail) -> Non
     mail.run("bob", "abort", "alice").ok()
     done = mail.run("bob", "reply", "1", "8080")
     assert done.status == 1
-    assert "alice: failed — alice was aborted; known: " in done.out
+    assert "alice, who sent message " in done.err
+    assert "was aborted" in done.err
     assert counts(mail) == (1, 1)
     assert state(mail, question) == "pending"
+
+
+def test_a_namesake_does_not_get_the_answer(mail: Mail) -> None:
+    question = mail.send("alice", "bob", "which port?")
+    mail.run("bob", "abort", "alice").ok()
+    mail.register("alice")
+    assert mail.run("bob", "reply", question, "8080").status == 1
+    assert mail.run("alice", "inbox").out == "Inbox empty.\n"
 
 
 def test_a_number_is_that_of_ones_own_mailbox(mail: Mail) -> None:

@@ -230,3 +230,10 @@ def test_a_wait_tells_what_the_full_mailbox_lost(mail: Mail) -> None:
 def test_waiting_registers_who_waits(mail: Mail) -> None:
     mail.run("erin", "wait", "--timeout", "1ms").ok()
     assert "- erin [" in mail.run("alice", "list").out
+
+
+def test_waiting_for_oneself_is_refused(mail: Mail) -> None:
+    mail.register("alice")
+    done = mail.run("alice", "wait", "--from", "alice", "--timeout", "1s")
+    assert done.status == 2
+    assert "is yourself" in done.err

@@ -33,8 +33,7 @@ def wait_(call: Call) -> int:
         from agentmail.operations import channels
 
         waiting = channels.wait(session, channel, asked)
-    warn_of_ring(session, waiting)
-    got = outcome(waiting)
+    got = outcome(session, waiting)
     if isinstance(got, Stopped):
         _write(call, render.stopped(got), from_=name, waited=None, reason=got.reason)
         return TIMED_OUT if call.flag("exit_code") else 0
@@ -48,7 +47,7 @@ def wait_(call: Call) -> int:
 def _wait_for_idle(call: Call, session: Session, name: str, asked: float | str | None) -> int:
     peer = _named(session, name)
     waiting = receive.wait_for_idle(session, peer, asked)
-    got = waiting if isinstance(waiting, Stopped) else outcome(waiting)
+    got = waiting if isinstance(waiting, Stopped) else outcome(session, waiting)
     if not isinstance(got, Stopped):
         raise AssertionError("no message is from the far future")
     if got.reason == "timeout":
@@ -84,18 +83,18 @@ def inbox_(call: Call) -> int:
     return 0
 
 
-def outcome(wait: Wait) -> Delivery | Stopped:
-    """Block until the wait is over; Ctrl-C and SIGTERM give back what it may have claimed."""
-    if not wait.is_over:
-        output.end_cleanly_on_sigterm()
-    return wait.result()
+def outcome(session: Session, wait: Wait) -> Delivery | Stopped:
+    """Block until the wait is over; Ctrl-C and SIGTERM give back what it may have claimed.
 
-
-def warn_of_ring(session: Session, wait: Wait) -> None:
-    """Say so at once if the agent that is waited for waits itself, by whatever way, for this one."""
-    ring = receive.find_ring(session.spool, session.me, wait.peer) if wait.peer else ()
-    if ring:
-        output.warn(f"each of these waits for the next: {' → '.join(ring)}; somebody must answer first")
+    Says so at once if the agent that is waited for waits itself, by whatever way, for this one.
+    """
+    with wait:
+        if not wait.is_over:
+            output.end_cleanly_on_sigterm()
+            ring = receive.find_ring(session.spool, session.me, wait.peer) if wait.peer else ()
+            if ring:
+                output.warn(f"each of these waits for the next: {' → '.join(ring)}; somebody must answer first")
+        return wait.result()
 
 
 def write_message(call: Call, item: Message, **parts: object) -> None:
@@ -119,4 +118,7 @@ def _write(call: Call, text: str, **parts: object) -> None:
 def _named(session: Session, name: str) -> Agent:
     from agentmail.operations import directory
 
-    return directory.named(session.spool, session.me, name)
+    found = directory.named(session.spool, session.me, name)
+    if found.id == session.me.id:
+        raise BadInput(f"{name} is yourself; see 'agentmail list' for the others")
+    return found

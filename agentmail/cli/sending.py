@@ -59,17 +59,23 @@ def ack_(call: Call) -> int:
 
 def _report(call: Call, session: Session, sent: Sent, wait: Wait | None, original: Message | None) -> int:
     """Show the receipts, and the answer if one is awaited; give the exit status."""
-    parts: dict[str, object] = {}
-    if call.flag("json"):
-        parts = _parts(session, sent, original)
-    else:
-        source = f"reply to {render.quote(original)}\n" if original else ""
-        output.write(source + render.sent(sent))
     if wait:
-        _await_answer(call, session, sent, wait, parts)
-    elif parts:
-        _write_json(call.command, **parts)
+        with wait:
+            _await_answer(call, session, sent, wait, _show(call, session, sent, original))
+    else:
+        parts = _show(call, session, sent, original)
+        if parts:
+            _write_json(call.command, **parts)
     return 1 if sent.receipts and sent.id is None else 0
+
+
+def _show(call: Call, session: Session, sent: Sent, original: Message | None) -> dict[str, object]:
+    """Print the receipts as text; or give the parts of the one JSON object that will say all."""
+    if call.flag("json"):
+        return _parts(session, sent, original)
+    source = f"reply to {render.quote(original)}\n" if original else ""
+    output.write(source + render.sent(sent))
+    return {}
 
 
 def _parts(session: Session, sent: Sent, original: Message | None) -> dict[str, object]:
@@ -87,9 +93,8 @@ def _parts(session: Session, sent: Sent, original: Message | None) -> dict[str, 
 def _await_answer(call: Call, session: Session, sent: Sent, wait: Wait, parts: dict[str, object]) -> None:
     from agentmail.cli import receiving
 
-    receiving.warn_of_ring(session, wait)
     _let_autoreply(session, sent, wait)
-    got = receiving.outcome(wait)
+    got = receiving.outcome(session, wait)
     if not isinstance(got, Stopped):
         with got:
             receiving.write_message(call, got.messages[0], **parts)

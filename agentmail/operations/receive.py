@@ -56,7 +56,7 @@ class Delivery:
 
 
 class Wait:
-    """A registered waiter. `result` blocks; an exception inside it gives everything back."""
+    """A registered waiter. `result` blocks; an exception there, or in a ``with`` block, gives everything back."""
 
     def __init__(
         self,
@@ -84,15 +84,21 @@ class Wait:
         """Whether `result` will give a message without blocking."""
         return bool(self._first)
 
+    def __enter__(self) -> Wait:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._cancel()
+
     def result(self) -> Delivery | Stopped:
         """The message, or why there is none."""
         if self._first:
             return self._deliver(self._first, agents.untold_drops(self._session.spool.db, self._session.me.id))
-        try:
+        with self:
             return self._block()
-        except BaseException:
-            self._cancel()
-            raise
 
     def _block(self) -> Delivery | Stopped:
         from agentmail.doorbell import open_doorbell  # a wait that blocks can afford what a quick one cannot

@@ -70,6 +70,9 @@ def reply(session: Session, reference: str, draft: Draft) -> tuple[Message, Sent
     original = resolve(session, reference)
     if original.sender == session.me.name:
         raise BadInput(f"message {original.id} is your own; use 'agentmail send' to write to {original.to}")
+    asker = agents.by_name(session.spool.db, original.sender)
+    if asker is None or asker.id != mail.sender_of(session.spool.db, original.id):
+        raise NotDelivered(f"{original.sender}, who sent message {original.id}, was aborted; see 'agentmail list'")
     sent, wait = send(session, draft._replace(to=original.sender, reply_to=original.id))
     return original, sent, wait
 

@@ -37,7 +37,7 @@ def find(spool: Spool, caller: Caller) -> Found:
 
     Raises `NameTaken` if the caller names an agent that belongs to another live session and does not force it.
     """
-    if caller.named:
+    if caller.named is not None:
         return _find_named(spool, caller, names.check(caller.named))
     if caller.session:
         agent = agents.by_session(spool.db, caller.session, caller.kind)
@@ -81,6 +81,8 @@ def register(
     if taken:
         _check_case(name, taken)
     above = agents.by_name(spool.db, parent) if parent else None
+    if taken and above and taken.id == above.id:
+        raise BadInput(f"{name} cannot be its own parent; name the agent that it works for")
     if parent and not above:
         raise BadInput(f"no agent {parent!r} to be the parent; register it first")
     with spool.transaction():

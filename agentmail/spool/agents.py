@@ -40,7 +40,9 @@ def by_process(db: Database, process: str) -> Agent | None:
     """The agent that belongs to a session process."""
     return _agent(
         db.row(
-            _SELECT + "WHERE process = :process AND bound AND parent IS NULL"
+            # A harness's sub-agents share its process, and their session names a part of its own.
+            _SELECT
+            + "WHERE process = :process AND bound AND (parent IS NULL OR instr(coalesce(session, ''), '/') = 0)"
             " AND status <> 'aborted' ORDER BY active DESC",
             process=process,
         )

@@ -313,6 +313,11 @@ def find(db: Database, message: int) -> Message | None:
     return Message._make(row) if row else None
 
 
+def sender_of(db: Database, message: int) -> int:
+    """The agent id of a known message's sender."""
+    return int(db.value("SELECT sender FROM messages WHERE id = :message", message=message))
+
+
 def is_addressed(db: Database, message: int, recipient: int) -> bool:
     """Whether the message went to that agent."""
     return bool(
