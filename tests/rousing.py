@@ -18,7 +18,8 @@ _NOTE = """
 import json, os, sys, time
 facts = {
     "arguments": sys.argv[1:], "directory": os.getcwd(), "environment": dict(os.environ), "time": time.time(),
-    "pid": os.getpid(), "leads": os.getsid(0) == os.getpid(), "stdin": os.read(0, 100).decode(), "terminal": os.isatty(1),
+    "pid": os.getpid(), "leads": os.getsid(0) == os.getpid(), "stdin": os.read(0, 100).decode(),
+    "terminal": os.isatty(1),
 }
 with open(FILE, "a") as file:
     file.write(json.dumps(facts) + "\\n")

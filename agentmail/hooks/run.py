@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agentmail.hooks.harnesses import Signal
+    from agentmail.model import Agent
     from agentmail.operations.session import Session
 
 
@@ -88,7 +89,7 @@ def _end(spool: Spool, signal: Signal) -> None:
     if me:
         subagents.end_all(spool, me)
         if signal.reason != "clear":
-            presence.set_status(spool, me, "parked")
+            _rest(spool, me, "parked")
 
 
 def _deliver(session: Session, signal: Signal, write: Callable[[str], None]) -> bool:
@@ -112,27 +113,31 @@ def _move(session: Session, signal: Signal, told: bool) -> None:
 
             subagents.end(session.spool, session.me)
         else:
-            _end_turn(session)
+            _rest(session.spool, session.me, "idle")
         return
     else:
         status = "running"
     presence.set_status(session.spool, session.me, status)
 
 
-def _end_turn(session: Session) -> None:
-    """Be idle. Mail that came too late for this turn, though its sender was told that it would be shown, wakes."""
+def _rest(spool: Spool, me: Agent, status: str) -> None:
+    """Be idle, or parked. Mail that came too late to be shown, as its sender was told that it would be, wakes again.
+
+    But who quits is not brought back; only who was revived is.
+    """
     from agentmail.spool import wakes
 
-    spool, me = session.spool, session.me
     with spool.transaction():
-        me = presence.change_status(spool, me, "idle")
+        me = presence.change_status(spool, me, status)
         waiting = waiters.waiting_for(spool.db, me.id)
         news = wakes.newest(spool.db, me.id)
         if news:
             from agentmail.operations import waking
 
-            if waking.is_wanted(me):
+            if waking.is_wanted(me) and (me.live or waking.was_revived(me)):
                 wakes.set_due(spool.db, me.id, news)
+                if not me.live:
+                    waking.try_later(spool, me, 1.0)  # once this session's process has ended
     for name in waiting:
         spool.bells.strike(name)
 

@@ -82,14 +82,15 @@ def _gone(spool: Spool, suspects: list[Agent]) -> list[Agent]:
             alive[agent.process] = processes.is_alive(agent.process)
         lives = alive.get(agent.process)
         ended = time - agent.active > UNSEEN_MS if lives is None else not lives
-        if ended and not _holds_a_lock(spool, agent):
+        if ended and not _holds_a_lock(spool, agent, lives):
             gone.append(agent)
     return gone
 
 
-def _holds_a_lock(spool: Spool, agent: Agent) -> bool:
+def _holds_a_lock(spool: Spool, agent: Agent, lives: bool | None) -> bool:
     tokens = [token for _, token in waiters.holders(spool.db, agent.id)]
-    tokens += [token for token, _ in waiters.sentries(spool.db, agent.id)]
+    if lives is None:  # a sentry outlives its session by a moment
+        tokens += [token for token, _ in waiters.sentries(spool.db, agent.id)]
     return any(locks.is_alive(spool.locks, token) for token in tokens)
 
 

@@ -55,7 +55,12 @@ class Roused(NamedTuple):
 
 def is_wanted(agent: Agent) -> bool:
     """Whether there is a means for the agent's state. A sub-agent, in its parent's session, has none."""
-    return agent.parent is None and (_command(agent) is not None or _has_terminal(agent))
+    return agent.parent is None and (_has_means(agent) or _is_coming(agent))
+
+
+def was_revived(agent: Agent) -> bool:
+    """Whether the command that brought it back still runs."""
+    return agent.reviver is not None and processes.is_alive(agent.reviver) is True
 
 
 def rouse(spool: Spool, agent_id: int, message: int) -> Roused:
@@ -71,7 +76,7 @@ def rouse(spool: Spool, agent_id: int, message: int) -> Roused:
         result = _decide(spool, agent, message)
         rest = 0 if result else agent.woken + _interval(spool) - now()
         if rest > 0:  # it stays due
-            _try_later(spool, agent, rest / 1000)
+            try_later(spool, agent, rest / 1000)
             result = Roused(_success(agent))
         else:
             result = result or _try(spool, agent)
@@ -116,9 +121,20 @@ def _decide(spool: Spool, agent: Agent, message: int) -> Roused | None:
         return Roused("queued")
     if any(locks.is_alive(spool.locks, sentry) for sentry, _ in waiters.sentries(spool.db, agent.id)):
         return Roused("woken")
+    if not _has_means(agent) and _is_coming(agent):
+        return Roused("revived")
     if _is_under_way(spool, agent):
         return Roused("queued", agent.wake_error) if agent.wake_error else Roused(_success(agent))
     return None
+
+
+def _has_means(agent: Agent) -> bool:
+    return _command(agent) is not None or _has_terminal(agent)
+
+
+def _is_coming(agent: Agent) -> bool:
+    """Whether it was revived a moment ago: it has yet to begin its turn, or will look for mail when it ends."""
+    return agent.status == "idle" and now() - agent.woken < _REVIVAL_MS and was_revived(agent)
 
 
 def _is_under_way(spool: Spool, agent: Agent) -> bool:
@@ -137,9 +153,9 @@ def _interval(spool: Spool) -> int:
 
 
 def _try(spool: Spool, agent: Agent) -> Roused:
-    command, process = _command(agent), None
-    if not command and not _has_terminal(agent):
+    if not _has_means(agent):
         return Roused("queued")
+    command, process = _command(agent), None
     # Before, not after: whoever is killed here has perhaps started it.
     agents.change(spool.db, agent.id, woken=now(), wake_error=None, reviver=None)
     if command:
@@ -175,6 +191,7 @@ def _start(spool: Spool, agent: Agent, command: list[str]) -> tuple[str | None, 
             start_new_session=True,
         )
         identity = processes.identify(process.pid)
+        agents.change(spool.db, agent.id, reviver=identity)  # it may be back before the trial is over
         try:
             status = process.wait(_TRIAL_SECONDS)
         except subprocess.TimeoutExpired:
@@ -186,8 +203,8 @@ def _start(spool: Spool, agent: Agent, command: list[str]) -> tuple[str | None, 
     return None, f"{command[0]} failed with status {status}" + (f": {last[-1].strip()[:300]}" if last else "")
 
 
-def _try_later(spool: Spool, agent: Agent, seconds: float) -> None:
-    """Start a process that carries out what is due once the interval is over; one per agent."""
+def try_later(spool: Spool, agent: Agent, seconds: float) -> None:
+    """Start a process that carries out what is due by then; one per agent."""
     import subprocess
     import sys
     from fcntl import LOCK_EX, LOCK_NB, flock
