@@ -42,7 +42,7 @@ def by_process(db: Database, process: str) -> Agent | None:
         db.row(
             # A harness's sub-agents share its process, and their session names a part of its own.
             _SELECT
-            + "WHERE process = :process AND bound AND (parent IS NULL OR instr(coalesce(session, ''), '/') = 0)"
+            + "WHERE process = :process AND bound AND instr(coalesce(session, ''), '/') = 0"
             " AND status <> 'aborted' ORDER BY active DESC",
             process=process,
         )
