@@ -16,6 +16,7 @@ from agentmail.paths import native
 from agentmail.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agentmail.operations.autoreply import Autoreply
     from agentmail.operations.receive import Wait
 
 
@@ -93,8 +94,12 @@ def _parts(session: Session, sent: Sent, original: Message | None) -> dict[str, 
 def _await_answer(call: Call, session: Session, sent: Sent, wait: Wait, parts: dict[str, object]) -> None:
     from agentmail.cli import receiving
 
-    _let_autoreply(session, sent, wait)
-    got = receiving.outcome(session, wait)
+    autoreply = _let_autoreply(session, sent, wait)
+    try:
+        got = receiving.outcome(session, wait)
+    finally:
+        if autoreply:
+            autoreply.stop()
     if not isinstance(got, Stopped):
         with got:
             receiving.write_message(call, got.messages[0], **parts)
@@ -104,22 +109,26 @@ def _await_answer(call: Call, session: Session, sent: Sent, wait: Wait, parts: d
         output.write(render.stopped(got, f"answer from {sent.to}"))
 
 
-def _let_autoreply(session: Session, sent: Sent, wait: Wait) -> None:
+def _let_autoreply(session: Session, sent: Sent, wait: Wait) -> Autoreply | None:
     """Have the recipient's autoreply command answer beside the wait, if the recipient cannot."""
     peer = wait.peer
     if peer is None or not peer.autoreply or sent.id is None or sent.receipts[0].waiting:
-        return
+        return None
     from threading import Thread
 
     from agentmail.operations import autoreply
 
-    def answer(message: int, recipient: int) -> None:
-        failure = autoreply.answer(session.spool.path, recipient, message, wait.timeout_ms / 1000 or None)
-        if failure:
-            output.warn(failure)
+    if not autoreply.is_wanted(peer):
+        return None
+    answering = autoreply.Autoreply(session.spool.path, peer.id, sent.id, wait.timeout_ms / 1000 or None)
 
-    if autoreply.is_wanted(peer):
-        Thread(target=answer, args=(sent.id, peer.id), daemon=True).start()
+    def answer() -> None:
+        failure = answering.run()
+        if failure:
+            output.warn(render.safe(failure))
+
+    Thread(target=answer, daemon=True).start()
+    return answering
 
 
 def _draft(call: Call, to: str) -> Draft:
