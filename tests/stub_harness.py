@@ -13,6 +13,7 @@ import re
 import select
 import subprocess
 import sys
+import tty
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 MOST_CONTINUATIONS = 8  # as in the real one
+PROMPT = "❯ ".encode()
 _MESSAGE = re.compile(r"\[(\d+)\] from (\S+) \(")
 
 
@@ -169,16 +171,27 @@ class _Session:
         self.log("end", "")
 
     def attend(self) -> None:
-        """Turns by the user's lines on stdin and by sentries that end with status 2."""
+        """Turns by the user's lines on stdin, or in a terminal, and by sentries that end with status 2."""
+        line, deaf = b"", int(os.environ.get("STUB_IGNORES_ENTER", "0"))
+        screen = os.isatty(0)
+        if screen:
+            tty.setraw(0)
+            os.write(1, PROMPT)
         while True:
             if select.select([0], [], [], 0.02)[0]:
-                line = b""
-                while not line.endswith(b"\n"):
-                    letter = os.read(0, 1)
-                    if not letter:
-                        return
+                letter = os.read(0, 1)
+                if not letter:
+                    return
+                if letter not in b"\r\n":
                     line += letter
-                self.turn(line.decode().strip())
+                    os.write(1, letter if screen else b"")
+                elif deaf:
+                    deaf -= 1
+                else:
+                    os.write(1, b"\r\n" if screen else b"")
+                    self.turn(line.decode().strip())
+                    os.write(1, PROMPT if screen else b"")
+                    line = b""
             for sentry in [one for one in self.sentries if one.poll() is not None]:
                 self.sentries.remove(sentry)
                 self.log("sentry", str(sentry.returncode))
