@@ -74,7 +74,7 @@ def address(db: Database, message: int, recipients: list[int]) -> list[tuple[int
         UPDATE receipts SET outcome = CASE
           WHEN state = 'claimed' THEN 'injected'
           WHEN (SELECT status = 'running' AND hooks FROM agents WHERE id = recipient) THEN 'injected'
-          WHEN EXISTS (SELECT 1 FROM sentries WHERE agent = recipient) THEN 'woken'
+          WHEN EXISTS (SELECT 1 FROM guarded WHERE agent = recipient) THEN 'woken'
           ELSE 'queued' END
         WHERE message = :message
         """,

@@ -64,6 +64,7 @@ def stand_guard(db: Database, agent: int, holder: str) -> None:
     """Become the agent's only sentry."""
     db.run("DELETE FROM sentries WHERE agent = :agent", agent=agent)
     db.run("INSERT INTO sentries (agent, holder) VALUES (:agent, :holder)", agent=agent, holder=holder)
+    db.run("UPDATE agents SET guarded = 1 WHERE id = :agent", agent=agent)
 
 
 def is_on_guard(db: Database, holder: str) -> bool:

@@ -10,6 +10,7 @@ ALTER TABLE agents ADD COLUMN wake_error TEXT;  -- why it then failed
 ALTER TABLE agents ADD COLUMN due INTEGER;      -- the message for which it has yet to be woken; NULL: none
 ALTER TABLE agents ADD COLUMN reviver TEXT;     -- the process that is bringing it back, as processes.py writes it
 ALTER TABLE agents ADD COLUMN woken_for INTEGER NOT NULL DEFAULT 0;  -- the newest message for which a sentry woke it
+ALTER TABLE agents ADD COLUMN guarded INTEGER NOT NULL DEFAULT 0;  -- 1: its harness posts sentries; 2: one is on its way
 
 CREATE INDEX agent_due ON agents (due) WHERE due IS NOT NULL;
 
@@ -28,7 +29,22 @@ CREATE INDEX sentries_of ON sentries (agent);
 CREATE TRIGGER agent_relieves_its_sentries AFTER UPDATE OF status ON agents WHEN NEW.status <> 'idle'
 BEGIN
   DELETE FROM sentries WHERE agent = NEW.id;
+  UPDATE agents SET guarded = 0 WHERE id = NEW.id AND NEW.status <> 'running';
 END;
+
+-- The hook that ends a turn and the sentry start at the same time; who sends between them is to be told the truth.
+CREATE TRIGGER agent_expects_its_sentry AFTER UPDATE OF status ON agents
+WHEN NEW.status = 'idle' AND OLD.status = 'running' AND NEW.guarded
+BEGIN
+  UPDATE agents SET guarded = 2
+    WHERE id = NEW.id AND NOT EXISTS (SELECT 1 FROM sentries WHERE agent = NEW.id);
+END;
+
+CREATE VIEW guarded AS
+  SELECT agent FROM sentries
+  UNION ALL
+  SELECT id FROM agents WHERE guarded = 2 AND status = 'idle'
+    AND since > CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) - 10000;
 
 INSERT INTO settings (name, value) VALUES
   ('exec', 'on'),             -- 'off': no command is ever run to wake, revive or answer
