@@ -12,6 +12,8 @@ import sys
 
 from agentmail import private
 
+PIPE = "@pipe"  # ends the name of a waiter's pipe; no agent's name has that sign
+
 
 class Bells:
     """The bells of one spool."""
@@ -39,16 +41,28 @@ class Bells:
     def strike(self, name: str) -> None:
         """Wake those who watch the bell, after the commit. Never fails: polling is behind it.
 
-        It rings no louder for it: inotify tells of a writer's closing even if it wrote nothing, and ext4 would take
-        a millisecond to store a byte in a file that was empty before.
+        It stays as it is: inotify tells of a writer's closing even if it wrote nothing, and ext4 takes a millisecond
+        to store a byte in a file that was just emptied.
         """
         try:
             fd = os.open(self.path(name), os.O_WRONLY)
+            try:
+                if sys.platform != "linux":
+                    os.pwrite(fd, b"!", 0)
+            finally:
+                os.close(fd)
+        except OSError:
+            pass
+        self._write_to_pipe(name)
+
+    def _write_to_pipe(self, name: str) -> None:
+        """Wake the waiters that got no watch; usually there is no pipe, or nobody at it."""
+        try:
+            fd = os.open(self.path(name) + PIPE, os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
             return
         try:
-            if sys.platform != "linux":
-                os.pwrite(fd, b"!", 0)
+            os.write(fd, b"!")
         except OSError:
             pass
         finally:

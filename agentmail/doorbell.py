@@ -11,6 +11,12 @@ import select
 import sys
 import time
 
+from agentmail.bells import PIPE
+from agentmail.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 POLL_SECONDS = 1.0
 LONGEST_POLL_SECONDS = 5.0
 
@@ -51,27 +57,24 @@ class Doorbell:
 
 def open_doorbell(path: str) -> Doorbell:
     """Watch the bell at `path` by the best means at hand."""
-    try:
-        return _Watch(path)
-    except (OSError, AttributeError):
-        return Doorbell()  # no watches left, or a system library without them
+    for means in _MEANS:
+        try:
+            return means(path)
+        except (OSError, AttributeError):
+            pass  # no watches left, or a system library without them
+    return Doorbell()
 
 
 if sys.platform == "linux":
 
-    class _Watch(Doorbell):
-        def __init__(self, path: str) -> None:
-            super().__init__()
-            import ctypes
+    class _Polled(Doorbell):
+        """Waits until one of its descriptors, the bell's first, has something to read."""
 
-            close_write = 0x8  # what `Bells.strike` causes and `Bells.ring` does not
-            libc = ctypes.CDLL(None, use_errno=True)
-            self._fds = [libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)]
-            if self._fds[0] < 0 or libc.inotify_add_watch(self._fds[0], os.fsencode(path), close_write) < 0:
-                self.close()
-                raise OSError(ctypes.get_errno(), "inotify is not available")
+        def __init__(self, fd: int) -> None:
+            super().__init__()
+            self._fds = [fd]
             self._poll = select.poll()
-            self._poll.register(self._fds[0], select.POLLIN)
+            self._poll.register(fd, select.POLLIN)
 
         def watch_process(self, pid: int) -> None:
             try:
@@ -85,16 +88,48 @@ if sys.platform == "linux":
             happened = self._poll.poll(max(1, round(min(seconds, self._patience()) * 1000)))
             for fd, _ in happened:
                 if fd == self._fds[0]:
-                    os.read(fd, 4096)
+                    self._hear(fd)
                 else:
                     self._poll.unregister(fd)  # an ended process would be news for ever
             return bool(happened)
 
         def close(self) -> None:
             for fd in self._fds:
+                os.close(fd)
+            self._fds = []
+
+        def _hear(self, fd: int) -> None:
+            try:
+                os.read(fd, 4096)
+            except BlockingIOError:
+                pass  # another waiter of this agent was faster
+
+    class _Watch(_Polled):
+        """Sees the bell file being closed by a writer."""
+
+        def __init__(self, path: str) -> None:
+            import ctypes
+
+            close_write = 0x8  # what `Bells.strike` causes and `Bells.ring` does not
+            libc = ctypes.CDLL(None, use_errno=True)
+            fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+            if fd < 0 or libc.inotify_add_watch(fd, os.fsencode(path), close_write) < 0:
                 if fd >= 0:
                     os.close(fd)
-            self._fds = []
+                raise OSError(ctypes.get_errno(), "inotify is not available")
+            super().__init__(fd)
+
+    class _Pipe(_Polled):
+        """Reads a named pipe beside the bell: Linux grants a user 128 watchers, editors and waiters together."""
+
+        def __init__(self, path: str) -> None:
+            try:
+                os.mkfifo(path + PIPE, 0o600)
+            except FileExistsError:
+                pass
+            super().__init__(os.open(path + PIPE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC))
+
+    _MEANS: tuple[Callable[[str], Doorbell], ...] = (_Watch, _Pipe)
 
 elif sys.platform != "win32":
 
@@ -120,3 +155,8 @@ elif sys.platform != "win32":
         def close(self) -> None:
             self._queue.close()
             os.close(self._fd)
+
+    _MEANS = (_Watch,)
+
+else:
+    _MEANS = ()

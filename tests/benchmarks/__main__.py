@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import sqlite3
 import sys
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ def main(words: list[str]) -> int:
     rows = [row for row in ROWS if asked.only.lower() in row.what.lower()]
     print(LAYOUT.format("what", "yardstick", "its median", "ours", "ratio", "target", ""), flush=True)
     results = []
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left behind
     with Workshop() as shop:
         for row in rows:
             results.append(take(row, shop, asked.rounds))

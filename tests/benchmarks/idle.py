@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     Process = subprocess.Popen[bytes]
 
-WAITERS = 200
+WAITERS, BATCH = 200, 10
 SETTLE_SECONDS, WATCHED_SECONDS = 30, 30
-WINDOW_SECONDS = 0.02
+WINDOW_SECONDS = 0.05
 SLEEP = [sys.executable, "-c", "import sqlite3, time; time.sleep(600)"]
 
 
@@ -51,13 +51,13 @@ def memory(shop: Workshop, rounds: int) -> Pairs:
 
 def woken(shop: Workshop, rounds: int) -> Pairs:
     """How many waiters run within a moment after a send, less those that run in a like moment without one."""
-    place = shop.place(agents=1 + WAITERS)
+    place = shop.place(agents=1 + WAITERS, use="woken")
     waiting = _start_waiters(shop, place)
 
     def after_a_send() -> float:
         idle = _count_running(waiting, lambda: None)
         count = _count_running(waiting, lambda: send(place.me, Draft("agent-2", BODY)))
-        stop(waiting[:1])
+        waiting[0].wait()
         waiting[0] = _start(shop, place, 2)
         _until_waiting(place, WAITERS)
         time.sleep(0.1)
@@ -70,8 +70,11 @@ def woken(shop: Workshop, rounds: int) -> Pairs:
 
 
 def _start_waiters(shop: Workshop, place: Place) -> list[Process]:
-    waiting = [_start(shop, place, number) for number in range(2, 2 + WAITERS)]
-    _until_waiting(place, WAITERS)
+    place.spool.db.run("DELETE FROM waiters")
+    waiting: list[Process] = []
+    while len(waiting) < WAITERS:
+        waiting += [_start(shop, place, len(waiting) + 2 + number) for number in range(BATCH)]
+        _until_waiting(place, len(waiting))
     return waiting
 
 
@@ -81,7 +84,10 @@ def _start(shop: Workshop, place: Place, number: int) -> Process:
 
 
 def _until_waiting(place: Place, count: int) -> None:
+    deadline = time.monotonic() + 60
     while place.spool.db.value("SELECT count(*) FROM waiters") < count:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{count} waiters did not start")
         time.sleep(0.05)
 
 
@@ -118,5 +124,5 @@ def _megabytes(words: list[str], environment: dict[str, str]) -> float:
 ROWS = [
     Row(f"CPU of {WAITERS} idle waiters", f"{WAITERS} that sleep", cpu, None, limit=1, unit="%"),
     Row("memory of an idle waiter", 'python -c "import sqlite3, time; …"', memory, 1.3, unit="MB"),
-    Row(f"woken by a send to one of {WAITERS}", "1", woken, None, limit=1, unit="processes"),
+    Row(f"woken by a send to one of {WAITERS}", "1", woken, None, limit=1, unit="woken"),
 ]
