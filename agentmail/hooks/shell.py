@@ -63,9 +63,7 @@ def safe_form(call: Command) -> str:
     head = " ".join(["agentmail", *map(_quote, kept)])
     if call.words[0].text == "status":
         return f"{head} {_quote(Word(message, False))}"
-    end = "EOF"
-    while end in message.splitlines():
-        end += "_"
+    end = _delimiter(message)
     return f"{head} --body-file - <<'{end}'\n{message}\n{end}"
 
 
@@ -92,10 +90,12 @@ def _call(command: Command) -> Command | None:
         words.pop(0)
     if not words or not _is_agentmail(words.pop(0)):
         return None
+    options: list[Word] = []
     while words and words[0].text.startswith("--"):
-        if words.pop(0).text in _WITH_VALUE and words:
-            words.pop(0)
-    return command._replace(words=tuple(words)) if words else None
+        options.append(words.pop(0))
+        if options[-1].text in _WITH_VALUE and words:
+            options.append(words.pop(0))
+    return command._replace(words=(words[0], *options, *words[1:])) if words else None
 
 
 def _is_agentmail(word: Word) -> bool:
@@ -117,32 +117,35 @@ def _message(call: Command) -> list[Word]:
 
 def _split(call: Command) -> tuple[list[Word], list[Word]]:
     """(subcommand, recipient and options; the words of the message), without where the message is read from."""
-    kept: list[Word] = []
+    positional: list[Word] = []
+    options: list[Word] = []
     words = list(call.words)
-    places = _PLACES.get(words[0].text, len(words))
-    while words and places:
-        word = words.pop(0)
-        places -= 1
-        kept.append(word)
-        words = _take_options(words, kept)
-    body = []
     while words:
-        body.append(words.pop(0))
-        words = _take_options(words, kept)
-    return kept, body
-
-
-def _take_options(words: list[Word], kept: list[Word]) -> list[Word]:
-    """Move the options that `words` begins with to `kept`; what is left."""
-    while words and words[0].text.startswith("--"):
-        option, *words = words
-        if option.text == "--":
+        word = words.pop(0)
+        if word.text == "--":
+            positional += words
             break
-        taken = [option, *words[:1]] if option.text in _WITH_VALUE else [option]
-        words = words[len(taken) - 1 :]
-        if option.text.partition("=")[0] != "--body-file":
-            kept += taken
-    return words
+        if not word.text.startswith("--"):
+            positional.append(word)
+            continue
+        taken = [word, words.pop(0)] if word.text in _WITH_VALUE and words else [word]
+        if word.text.partition("=")[0] != "--body-file":
+            options += taken
+    places = _PLACES.get(call.words[0].text, len(positional))
+    return positional[:places] + options, positional[places:]
+
+
+def _delimiter(text: str) -> str:
+    """A word that ends a here-document with `text` in it.
+
+    It begins as no line does that has other than ASCII letters: there, dash 0.5.12 loses a byte.
+    """
+    lines = text.split("\n")
+    taken = {line[:1] for line in lines if not line.isascii()}
+    end = next(letter for letter in "EXZQ0123456789_" if letter not in taken or letter == "_") + "OF"
+    while end in lines:
+        end += "_"
+    return end
 
 
 def _quote(word: Word) -> str:
