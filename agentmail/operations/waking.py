@@ -156,8 +156,8 @@ def _try(spool: Spool, agent: Agent) -> Roused:
     if not _has_means(agent):
         return Roused("queued")
     command, process = _command(agent), None
-    # Before, not after: whoever is killed here has perhaps started it.
-    agents.change(spool.db, agent.id, woken=now(), wake_error=None, reviver=None)
+    # Before, not after: who is killed here has perhaps started it, and it may be back before this goes on.
+    agents.change(spool.db, agent.id, woken=now(), wake_error=None, reviver=processes.identify(os.getpid()))
     if command:
         try:
             process, error = _start(spool, agent, command)
@@ -191,7 +191,7 @@ def _start(spool: Spool, agent: Agent, command: list[str]) -> tuple[str | None, 
             start_new_session=True,
         )
         identity = processes.identify(process.pid)
-        agents.change(spool.db, agent.id, reviver=identity)  # it may be back before the trial is over
+        agents.change(spool.db, agent.id, reviver=identity)
         try:
             status = process.wait(_TRIAL_SECONDS)
         except subprocess.TimeoutExpired:
