@@ -126,6 +126,14 @@ def test_a_sentry_ends_with_its_session(mail: Mail) -> None:
     eventually(lambda: not os.path.exists(f"/proc/{pid}") and not mail.sql("SELECT 1 FROM sentries"))
 
 
+def test_a_sentry_that_starts_after_its_session_has_ended_does_not_bring_it_back(mail: Mail) -> None:
+    bob = Claude(mail, "bob").start().kill()
+    assert mail.run("alice", "list").ok().out.count("parked]") == 1
+    event = {"session_id": bob.session, "cwd": str(bob.directory), "hook_event_name": "Stop"}
+    mail.run(None, "hook", "claude", "--until-mail", stdin=json.dumps(event)).ok()
+    assert bob.status() == "parked"
+
+
 def test_a_dead_sentry_wakes_nobody(mail: Mail) -> None:
     bob = Claude(mail, "bob").start().turn()
     (holder,) = mail.sql("SELECT holder FROM sentries")[0]

@@ -53,7 +53,10 @@ def until_mail(kind: str, event: bytes, spool_path: str) -> str | None:
         return None
     from agentmail.hooks import sentry
 
-    return sentry.stand(_enter(open_spool(spool_path), signal))
+    spool = open_spool(spool_path)
+    # Registers nobody: the session may have ended before this got that far.
+    me = agents.by_session(spool.db, signal.session, signal.harness.kind)
+    return sentry.stand(spool, me) if me and me.live else None
 
 
 def _enter(spool: Spool, signal: Signal) -> Session:

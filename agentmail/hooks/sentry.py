@@ -6,6 +6,7 @@ it wrote on stderr starts a new turn in the idle session (seen). The mail itself
 
 from __future__ import annotations
 
+import os
 import time
 
 from agentmail import processes
@@ -18,19 +19,19 @@ from agentmail.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agentmail.doorbell import Doorbell
-    from agentmail.operations.session import Session
+    from agentmail.model import Agent
+    from agentmail.spool import Spool
 
 WATCH_SECONDS = 3500.0  # below the hour after which the harness gives it up
 POLL_SECONDS = 1.0
 
 
-def stand(session: Session) -> str | None:
+def stand(spool: Spool, me: Agent) -> str | None:
     """Wait; the notice with which to wake the session, None if it needs none (any more).
 
     It takes its post when the turn ends, perhaps before the turn's other hooks have: they may go on with the turn. It
     calls only while the session is idle. The next sentry, or a turn that begins, relieves it.
     """
-    spool, me = session.spool, session.me
     holder = Holder(spool.locks)
     called = False
     try:
@@ -39,7 +40,7 @@ def stand(session: Session) -> str | None:
                 waiters.stand_guard(spool.db, me.id, holder.token)
             if me.process and processes.is_alive(me.process):
                 bell.watch_process(processes.pid_of(me.process))
-            called = _watch(session, holder.token, bell)
+            called = _watch(spool, me, holder.token, bell)
     finally:
         if not called:
             with spool.transaction():
@@ -48,22 +49,21 @@ def stand(session: Session) -> str | None:
     return NOTICE if called else None
 
 
-def _watch(session: Session, token: str, bell: Doorbell) -> bool:
-    spool, me = session.spool, session.me
-    deadline = time.monotonic() + WATCH_SECONDS
+def _watch(spool: Spool, me: Agent, token: str, bell: Doorbell) -> bool:
+    deadline, parent = time.monotonic() + WATCH_SECONDS, os.getppid()
     while time.monotonic() < deadline and waiters.is_on_guard(spool.db, token):
-        if not agents.by_id(spool.db, me.id).live or (me.process and processes.is_alive(me.process) is False):
+        has_ended = os.getppid() != parent or (me.process and processes.is_alive(me.process) is False)
+        if has_ended or not agents.by_id(spool.db, me.id).live:
             return False
-        pause = _call(session, token) if wakes.newest(spool.db, me.id) else POLL_SECONDS
+        pause = _call(spool, me, token) if wakes.newest(spool.db, me.id) else POLL_SECONDS
         if not pause:
             return True
         bell.wait(pause)
     return False
 
 
-def _call(session: Session, token: str) -> float:
+def _call(spool: Spool, me: Agent, token: str) -> float:
     """Wake the session, and give 0; or the seconds after which to look again."""
-    spool, me = session.spool, session.me
     with spool.transaction():
         message, agent = wakes.newest(spool.db, me.id), agents.by_id(spool.db, me.id)
         if message is None or agent.status != "idle" or not waiters.is_on_guard(spool.db, token):
