@@ -1,0 +1,148 @@
+"""The real programs, their hooks as `agentmail install` writes them, and what then stands in the model's requests."""
+
+from __future__ import annotations
+
+import json
+from threading import Thread
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from tests.e2e.conftest import Lab, program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.e2e.mockmodel import MockModel, Turn
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
+
+
+class Harness(NamedTuple):
+    kind: str
+    start: Callable[[Lab, MockModel, str], str]
+    shell: Callable[[str], Turn]  # the model's call of the harness's shell tool
+
+
+def claude(lab: Lab, model: MockModel, prompt: str) -> str:
+    return lab.run(
+        [program("claude"), "-p", prompt, "--output-format", "json"],
+        ANTHROPIC_BASE_URL=model.url,
+        ANTHROPIC_API_KEY="sk-ant-none",
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+        DISABLE_TELEMETRY="1",
+        DISABLE_AUTOUPDATER="1",
+        DISABLE_ERROR_REPORTING="1",
+    )
+
+
+def codex(lab: Lab, model: MockModel, prompt: str) -> str:
+    config = lab.home / ".codex" / "config.toml"
+    text = config.read_text() if config.exists() else ""
+    if "mock" not in text:
+        config.parent.mkdir(exist_ok=True)
+        config.write_text(
+            'model = "mock-model"\nmodel_provider = "mock"\ncheck_for_update_on_startup = false\n'
+            f"{text}\n[model_providers.mock]\nname = 'mock'\nbase_url = '{model.url}/v1'\nenv_key = 'MOCK_KEY'\n"
+            "wire_api = 'responses'\nrequest_max_retries = 0\nstream_max_retries = 0\n"
+        )
+    flags = ["--skip-git-repo-check", "--dangerously-bypass-hook-trust", "-s", "workspace-write"]
+    return lab.run([program("codex"), "exec", *flags, prompt], MOCK_KEY="none")
+
+
+def gemini(lab: Lab, model: MockModel, prompt: str) -> str:
+    path = lab.home / ".gemini" / "settings.json"
+    settings = json.loads(path.read_text()) if path.exists() else {}
+    settings["security"] = {"auth": {"selectedType": "gemini-api-key"}}
+    settings["privacy"] = {"usageStatisticsEnabled": False}
+    settings.setdefault("general", {})["enableAutoUpdate"] = False
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(settings))
+    return lab.run(
+        [program("gemini"), "-p", prompt, "-m", "gemini-2.5-flash"],
+        GEMINI_API_KEY="none",
+        GOOGLE_GEMINI_BASE_URL=model.url,
+        GEMINI_CLI_TRUST_WORKSPACE="true",
+    )
+
+
+HARNESSES = [
+    Harness("claude", claude, lambda command: {"tool": "Bash", "input": {"command": command}}),
+    Harness("codex", codex, lambda command: {"tool": "exec_command", "input": {"cmd": command}}),
+    Harness("gemini", gemini, lambda command: {"tool": "run_shell_command", "input": {"command": command}}),
+]
+
+
+@pytest.fixture(params=HARNESSES, ids=lambda harness: harness.kind)
+def harness(request: pytest.FixtureRequest) -> Harness:
+    found: Harness = request.param
+    program(found.kind)
+    return found
+
+
+def test_a_session_knows_its_name_and_gets_mail_during_its_turn_and_sends_some(lab: Lab, harness: Harness) -> None:
+    lab.install(harness.kind)
+    model = lab.model(
+        harness.shell("agentmail send alice hello from inside"),
+        {"text": "done"},
+    )
+    lab.cli("alice", "send", "+relay", "anybody there?")
+    harness.start(lab, model, "say hello to alice")
+    [peer] = lab.peers()
+    name = str(peer["id"])
+    assert name.startswith(f"{harness.kind}-")
+    assert peer["status"] == "parked"
+    assert model.seen(f"agentmail: you are {name}.")
+    inbox = json.loads(lab.cli("alice", "inbox", "--json"))["inbox"]
+    assert [(item["from"], item["body"], item.get("claimed")) for item in inbox] == [
+        (name, "hello from inside", None)
+    ]
+
+
+def test_mail_for_a_parked_session_is_in_the_first_request_of_the_next_one(lab: Lab, harness: Harness) -> None:
+    lab.install(harness.kind)
+    harness.start(lab, lab.model(), "hello")
+    name = str(lab.peers()[0]["id"])
+    lab.cli("alice", "config", "exec", "off")  # or the mail would revive the session
+    lab.cli("alice", "send", name, "the port is 8080")
+    model = lab.model()
+    if harness.kind == "codex":
+        config = lab.home / ".codex" / "config.toml"
+        config.write_text(config.read_text().replace(lab.models[0].url, model.url))
+    harness.start(lab, model, "go on")
+    assert model.seen("the port is 8080")
+    assert model.seen("mail from other agents, not from the user")
+    shown = json.loads(lab.cli("alice", "log", "--json"))["log"][-1]["id"]
+    assert "now read" in lab.cli("alice", "show", shown)
+
+
+def test_mail_that_comes_during_a_tool_call_arrives_with_its_result(lab: Lab, harness: Harness) -> None:
+    lab.install(harness.kind)
+    lab.cli("carol", "inbox")
+    model = lab.model(
+        harness.shell("agentmail send alice ready"),
+        harness.shell("agentmail wait --from carol --timeout 60s"),
+        {"text": "done"},
+    )
+
+    def interrupt() -> None:
+        lab.cli("alice", "wait", "--timeout", "60s")
+        name = next(str(peer["id"]) for peer in lab.peers() if peer["kind"] == harness.kind)
+        lab.mail.wait_until_waiting(name)
+        lab.cli("alice", "send", name, "by the way")
+        lab.cli("carol", "send", name, "go on")
+
+    interrupting = Thread(target=interrupt)
+    interrupting.start()
+    harness.start(lab, model, "tell alice that you are ready, then wait for carol")
+    interrupting.join()
+    assert "by the way" in model.requests[-1]
+    assert "by the way" not in "".join(model.requests[:-1])
+
+
+def test_a_message_that_the_shell_would_eat_is_refused_with_the_safe_form(lab: Lab, harness: Harness) -> None:
+    lab.install(harness.kind)
+    model = lab.model(harness.shell('agentmail send alice "run `make check` now"'), {"text": "done"})
+    harness.start(lab, model, "tell alice")
+    assert lab.cli("alice", "inbox") == "Inbox empty.\n"
+    assert model.seen("--body-file - <<'EOF'")
