@@ -136,5 +136,5 @@ def _megabytes(words: list[str], environment: dict[str, str]) -> float:
 ROWS = [
     Row(f"CPU of {WAITERS} idle waiters", f"{WAITERS} that sleep", cpu, None, limit=1, unit="%"),
     Row("memory of an idle waiter", 'python -c "import sqlite3, time; …"', memory, 1.3, unit="MB"),
-    Row(f"woken by a send to one of {WAITERS}", "1", woken, None, limit=1, unit="woken", pairs=2),
+    Row(f"woken by a send to one of {WAITERS}", "1", woken, None, limit=1, unit="woken", pairs=5),
 ]
