@@ -145,7 +145,9 @@ def gather(session: Session, moment: str) -> Delivery:
 def _look(session: Session, moment: str, claimed: tuple[Message, ...], presented: frozenset[int]) -> Ambient:
     spool, me = session.spool, session.me
     begins = moment in (START, AGAIN)
+    digests = _digests(session)
     received = events.received(spool.db, me.id) if moment == AGAIN else 0
+    unseen = len(claimed) + sum(digest.new for digest in digests)  # in its log, too, and perhaps before those
     return Ambient(
         me=me.name,
         moment=moment,
@@ -153,11 +155,11 @@ def _look(session: Session, moment: str, claimed: tuple[Message, ...], presented
         events=events.unheard(spool.db, me.id) if moment != STOP else (),  # nothing to go on with a turn for
         mail=claimed,
         presented=presented,
-        digests=_digests(session),
+        digests=digests,
         dropped=agents.untold_drops(spool.db, me.id),
         unhandled=len(mail.unhandled(spool.db, me.id, sender=None, limit=100)) if begins else 0,
         received=received,
-        lines=_lines(spool, me, received) if received else 0,
+        lines=_lines(spool, me, received + unseen) if received else 0,
         peers=tuple(directory.peers(spool, me)) if moment == START else (),
         nudge=_nudge(session) if moment == PROMPT else 0,
     )
