@@ -33,6 +33,7 @@ class Agent(NamedTuple):
     woken: int  # when waking or reviving it was last tried
     wake_error: str | None  # why that failed
     reviver: str | None  # the process that is bringing it back
+    continued: int  # how often mail has prolonged its turn
 
     @property
     def live(self) -> bool:

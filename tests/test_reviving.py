@@ -167,11 +167,12 @@ def test_a_session_that_was_killed_is_found_parked_and_resumed(mail: Mail) -> No
     bob.until(lambda: bob.saw("wake up") == 1)
 
 
-def test_many_sends_at_once_start_one_session_and_all_their_receipts_are_true(mail: Mail) -> None:
-    bob, path = gone(mail)
+def test_many_sends_at_once_start_one_session_and_all_their_receipts_are_true(mail: Mail, tmp_path: Path) -> None:
+    bob, path = gone(mail, on_mail=when(tmp_path / "go"))
     sending = [mail.start("alice", "send", "bob", f"number {i};", "--json", **path) for i in range(20)]
     outcomes = {outcome(finish(one).ok()) for one in sending}
     assert outcomes <= {("revived", None), ("injected", None)}
+    (tmp_path / "go").touch()
     bob.until(lambda: all(bob.saw(f"number {i};") == 1 for i in range(20)))
     assert sessions(bob) == 2
 

@@ -161,6 +161,27 @@ def test_a_broadcast_wakes_by_sentries_and_runs_no_command(mail: Mail) -> None:
     assert command.starts == []
 
 
+def test_a_turn_is_prolonged_only_as_often_as_its_harness_listens(mail: Mail) -> None:
+    """Claude Code drops what it is told at the end of a turn that was prolonged eight times."""
+    event = {"session_id": "s-1", "cwd": str(mail.home)}
+
+    def hook(name: str, **more: str) -> str:
+        text = json.dumps({**event, "hook_event_name": name, **more})
+        return mail.run("bob", "hook", "claude", stdin=text).ok().out
+
+    hook("UserPromptSubmit", prompt="work")
+    for number in range(6):
+        assert send(mail, body=f"number {number};") == ("injected", None)
+        assert f"number {number};" in hook("Stop")
+        assert status(mail) == "running"
+    send(mail, body="one too many")
+    assert hook("Stop") == ""
+    assert (status(mail), pending(mail)) == ("idle", ["one too many"])
+    assert "one too many" in hook("UserPromptSubmit", prompt="<task-notification>")
+    send(mail, body="in the next turn")
+    assert "in the next turn" in hook("Stop")
+
+
 def test_compaction_in_a_turn_does_not_end_it(mail: Mail) -> None:
     bob = Claude(mail, "bob").start()
     event = {

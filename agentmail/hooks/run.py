@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from agentmail.operations.session import Session
 
 
+MOST_CONTINUATIONS = 6  # Claude Code prolongs a turn eight times, and then drops what it is told at its end (seen)
+
+
 def run(kind: str, event: bytes, spool_path: str, write: Callable[[str], None]) -> None:
     """Answer an event of the harness `kind` through `write`, which raises if the answer was not taken."""
     signal = harnesses.read(kind, event)
@@ -37,7 +40,7 @@ def run(kind: str, event: bytes, spool_path: str, write: Callable[[str], None]) 
     session = _enter(spool, signal)
     told = False
     try:
-        told = signal.reaches and _deliver(session, signal, write)
+        told = signal.reaches and not _has_gone_on_for_long(session, signal) and _deliver(session, signal, write)
     finally:
         _move(session, signal, told)
     if agents.is_a_wake_due(spool.db):
@@ -104,6 +107,10 @@ def _deliver(session: Session, signal: Signal, write: Callable[[str], None]) -> 
     return bool(composed.text)
 
 
+def _has_gone_on_for_long(session: Session, signal: Signal) -> bool:
+    return signal.moment == STOP and session.me.continued >= MOST_CONTINUATIONS
+
+
 def _move(session: Session, signal: Signal, told: bool) -> None:
     """Change the status as the event says. Text at the end of a turn begins another."""
     if signal.mid_session:
@@ -120,6 +127,10 @@ def _move(session: Session, signal: Signal, told: bool) -> None:
         return
     else:
         status = "running"
+        count = session.me.continued + 1 if signal.moment == STOP else 0
+        if signal.moment in (ambient.PROMPT, STOP) and count != session.me.continued:
+            with session.spool.transaction():
+                agents.change(session.spool.db, session.me.id, continued=count)
     presence.set_status(session.spool, session.me, status)
 
 

@@ -11,6 +11,7 @@ ALTER TABLE agents ADD COLUMN due INTEGER;      -- the message for which it has 
 ALTER TABLE agents ADD COLUMN reviver TEXT;     -- the process that is bringing it back, as processes.py writes it
 ALTER TABLE agents ADD COLUMN woken_for INTEGER NOT NULL DEFAULT 0;  -- the newest message for which a sentry woke it
 ALTER TABLE agents ADD COLUMN guarded INTEGER NOT NULL DEFAULT 0;  -- 1: its harness posts sentries; 2: one is on its way
+ALTER TABLE agents ADD COLUMN continued INTEGER NOT NULL DEFAULT 0;  -- how often mail has prolonged its turn
 
 CREATE INDEX agent_due ON agents (due) WHERE due IS NOT NULL;
 
@@ -45,6 +46,11 @@ CREATE VIEW guarded AS
   UNION ALL
   SELECT id FROM agents WHERE guarded = 2 AND status = 'idle'
     AND since > CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) - 10000;
+
+CREATE TRIGGER agent_begins_or_ends_a_turn AFTER UPDATE OF status ON agents WHEN NEW.continued > 0
+BEGIN
+  UPDATE agents SET continued = 0 WHERE id = NEW.id;
+END;
 
 INSERT INTO settings (name, value) VALUES
   ('exec', 'on'),             -- 'off': no command is ever run to wake, revive or answer
