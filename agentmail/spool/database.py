@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _sqlite3 as sqlite3  # what `sqlite3` is made of, without its converters of dates: a fifth of a cold start
+from time import monotonic
 
 from agentmail.values import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 BUSY_SECONDS = 10.0
+LOOK_SECONDS = 0.02  # SQLite looks for a lock ever less often, and starves beside busy writers unless asked anew
 
 
 class Database:
@@ -22,7 +24,7 @@ class Database:
         try:
             # One thread at a time uses it; which one is the caller's affair.
             self.connection = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                path, timeout=LOOK_SECONDS, isolation_level=None, check_same_thread=False
             )
         except sqlite3.Error as error:
             raise self._unusable(error) from error
@@ -30,7 +32,7 @@ class Database:
     def rows(self, sql: str, **values: object) -> list[tuple[Any, ...]]:
         """All rows that `sql` gives; `:name` in it stands for the value of that name."""
         try:
-            return self.connection.execute(sql, values).fetchall()
+            return self._execute(sql, values).fetchall()
         except sqlite3.Error as error:
             raise self._unusable(error) from error
 
@@ -47,7 +49,7 @@ class Database:
     def run(self, sql: str, **values: object) -> int:
         """Carry out `sql` and give the number of rows that it changed itself (not by triggers)."""
         try:
-            return self.connection.execute(sql, values).rowcount
+            return self._execute(sql, values).rowcount
         except sqlite3.Error as error:
             raise self._unusable(error) from error
 
@@ -69,6 +71,17 @@ class Database:
     def close(self) -> None:
         """Give the connection up; safe to call twice."""
         self.connection.close()
+
+    def _execute(self, sql: str, values: dict[str, object]) -> sqlite3.Cursor:
+        deadline = None
+        while True:
+            try:
+                return self.connection.execute(sql, values)
+            except sqlite3.OperationalError as error:
+                is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not is_busy or (deadline and monotonic() > deadline):
+                    raise
+                deadline = deadline or monotonic() + BUSY_SECONDS
 
     def _unusable(self, error: sqlite3.Error) -> Exception:
         from agentmail.spool.faults import explain  # only when something is wrong
