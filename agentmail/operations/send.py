@@ -163,11 +163,11 @@ def _post(session: Session, to: str, draft: Draft, afterwards: _Afterwards) -> S
     agents.change(spool.db, me.id, ticks=0)
     members = rows.others(spool.db, channel, me.id)
     named = [agents.by_id(spool.db, agent) for agent in channels.mentions(draft.body, members)]
-    named = presence.refreshed(spool, named)
+    named, failed = _with_room(spool, presence.refreshed(spool, named))
     receipts = _address(spool, message, named, afterwards.struck) if named else []
     _note_due(spool, message, named, receipts, afterwards.sleepers)
     afterwards.struck.extend(waiters.waiting_in(spool.db, channel))
-    return Sent(message, to, (Receipt(f"+{name}", "queued", members=len(members)), *receipts))
+    return Sent(message, to, (Receipt(f"+{name}", "queued", members=len(members)), *receipts, *failed))
 
 
 def _recipients(session: Session, to: str, hold: bool) -> tuple[list[Agent], list[Receipt]]:
@@ -181,6 +181,11 @@ def _recipients(session: Session, to: str, hold: bool) -> tuple[list[Agent], lis
         if named is None or (named.status == "expected" and not hold):
             return [], [Receipt(to, "failed", _unknown(session, to))]
         candidates = presence.refreshed(spool, [named])
+    return _with_room(spool, candidates)
+
+
+def _with_room(spool: Spool, candidates: list[Agent]) -> tuple[list[Agent], list[Receipt]]:
+    """Who can get more mail, and a failed receipt for whose mailbox is full and refuses it."""
     if settings.get(spool.db, "overflow") != "refuse":
         return candidates, []
     cap = int(settings.get(spool.db, "cap"))

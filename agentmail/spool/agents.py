@@ -41,8 +41,7 @@ def by_process(db: Database, process: str) -> Agent | None:
     return _agent(
         db.row(
             # A harness's sub-agents share its process, and their session names a part of its own.
-            _SELECT
-            + "WHERE process = :process AND bound AND instr(coalesce(session, ''), '/') = 0"
+            _SELECT + "WHERE process = :process AND bound AND instr(coalesce(session, ''), '/') = 0"
             " AND status <> 'aborted' ORDER BY active DESC",
             process=process,
         )
@@ -166,8 +165,10 @@ def untold_drops(db: Database, agent: int) -> int:
 
 
 def told_of_drops(db: Database, agent: int, count: int) -> None:
-    """The agent was told of that many."""
-    db.run("UPDATE agents SET untold = untold - :count WHERE id = :agent", count=count, agent=agent)
+    """The agent was told of that many, unless another of its readers has just told it the same."""
+    db.run(
+        "UPDATE agents SET untold = untold - :count WHERE id = :agent AND untold >= :count", count=count, agent=agent
+    )
 
 
 def _agent(row: tuple[object, ...] | None) -> Agent | None:

@@ -182,8 +182,10 @@ BEGIN
   DELETE FROM waiters WHERE holder = NEW.holder;
 END;
 
+-- Who refuses mail drops none: what a dead reader gives back was accepted, even if others filled its place.
 CREATE TRIGGER receipt_over AFTER UPDATE OF n ON receipts
 WHEN NEW.state = 'pending' AND NEW.holder IS NULL
+  AND (SELECT value FROM settings WHERE name = 'overflow') <> 'refuse'
   AND (SELECT count(*) FROM receipts WHERE recipient = NEW.recipient AND state = 'pending')
     > (SELECT value FROM settings WHERE name = 'cap')
 BEGIN
