@@ -162,6 +162,17 @@ def test_another_programs_database_is_refused_untouched(mail: Mail) -> None:
     assert mail.spool.read_bytes() == before
 
 
+@pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION])
+def test_another_programs_database_with_a_version_like_ours_is_refused_untouched(mail: Mail, version: int) -> None:
+    mail.spool.parent.mkdir(mode=0o700)
+    mail.sql("CREATE TABLE messages (id)")
+    mail.sql(f"PRAGMA user_version = {version}")
+    mail.spool.chmod(0o600)
+    before = mail.spool.read_bytes()
+    assert "not an agentmail spool" in refusal(mail)
+    assert mail.spool.read_bytes() == before
+
+
 def test_a_truncated_spool_is_one_line(mail: Mail) -> None:
     mail.register("bob")
     mail.sql("PRAGMA wal_checkpoint(TRUNCATE)")

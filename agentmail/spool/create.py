@@ -40,7 +40,7 @@ def upgrade(database: Database, version: int) -> None:
         )
     with _one_at_a_time(database.path):
         version = database.value("PRAGMA user_version")
-        if version == 0 and database.value("SELECT count(*) FROM sqlite_schema"):
+        if not _is_ours(database, version):
             raise SpoolUnusable(f"{database.path} is not an agentmail spool; name another file with --spool")
         if database.value("PRAGMA journal_mode = WAL") != "wal":
             raise SpoolUnusable(f"{database.path} cannot keep a write-ahead log; put the spool on a local disk")
@@ -52,6 +52,13 @@ def upgrade(database: Database, version: int) -> None:
             for migration in sorted(SCHEMA.glob("*.sql"))[version:]:
                 tables.executescript(migration.read_text("utf-8"))
             database.run(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _is_ours(database: Database, version: int) -> bool:
+    """Whether the file is empty, or a spool: other programs number their versions, too."""
+    if version == 0:
+        return not database.value("SELECT count(*) FROM sqlite_schema")
+    return bool(database.value("SELECT count(*) FROM sqlite_schema WHERE name = 'receipt_stored'"))
 
 
 class _one_at_a_time:  # noqa: N801 - reads as a statement
