@@ -59,14 +59,22 @@ def test_every_row_of_the_rule(mail: Mail, asked: str, expected: int) -> None:
     assert normalized(mail, asked) == expected
 
 
-@pytest.mark.parametrize(("asked", "expected"), [("nan", DEFAULT), ("-1", DEFAULT), ("0", 0), ("90000.7", 90_000)])
+LASTING = [(asked, expected) for asked, expected in RULE if expected == 0 or expected > 60_000]
+
+
+@pytest.mark.parametrize(("asked", "expected"), [*LASTING, ("90000.7", 90_000)])
 def test_the_rule_holds_through_the_command(mail: Mail, asked: str, expected: int) -> None:
     assert registered(mail, "--timeout-ms", asked) == expected
 
 
-@pytest.mark.parametrize("asked", ["0.4", "1.9", "1"])
-def test_a_positive_timeout_lasts_at_least_a_millisecond(mail: Mail, asked: str) -> None:
-    assert mail.run("bob", "wait", "--timeout-ms", asked).ok().out == "No message within 1ms.\n"
+@pytest.mark.parametrize(("asked", "shown"), [("0.4", "1ms"), ("1.9", "1ms"), ("1", "1ms"), ("1e3", "1s")])
+def test_a_positive_timeout_is_truncated_and_lasts_at_least_a_millisecond(mail: Mail, asked: str, shown: str) -> None:
+    assert mail.run("bob", "wait", "--timeout-ms", asked).ok().out == f"No message within {shown}.\n"
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("0.4", "1ms"), ("5", "5ms")])
+def test_the_environment_may_ask_for_a_short_one(mail: Mail, asked: str, shown: str) -> None:
+    assert mail.run("bob", "wait", AGENTMAIL_TIMEOUT_MS=asked).ok().out == f"No message within {shown}.\n"
 
 
 def test_without_one_it_is_the_setting(mail: Mail) -> None:
@@ -88,6 +96,7 @@ def test_the_environment_comes_before_the_setting(mail: Mail, value: str, expect
 
 def test_an_option_comes_before_the_environment(mail: Mail) -> None:
     assert registered(mail, "--timeout", "1h30m", AGENTMAIL_TIMEOUT_MS="5") == 5_400_000
+    assert registered(mail, "--timeout", "2m", AGENTMAIL_TIMEOUT_MS="5") == 120_000
 
 
 def test_a_wrong_explicit_timeout_is_the_default_and_not_the_setting(mail: Mail) -> None:
