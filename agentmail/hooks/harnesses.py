@@ -72,7 +72,22 @@ GEMINI = Harness(
     shell_tools=frozenset({"run_shell_command"}),
 )
 
-HARNESSES = {harness.kind: harness for harness in (CLAUDE, CODEX, GEMINI)}
+# Events of our own plugin, opencode.js; what it injects is made in opencode.py.
+OPENCODE = Harness(
+    "opencode",
+    {
+        "SessionStart": START,
+        "UserPrompt": PROMPT,
+        "BeforeTool": TOOL,
+        "Messages": STEP,
+        "SessionIdle": STOP,
+        "SessionEnd": END,
+    },
+    frozenset({"Messages"}),
+    shell_tools=frozenset({"bash"}),
+)
+
+HARNESSES = {harness.kind: harness for harness in (CLAUDE, CODEX, GEMINI, OPENCODE)}
 
 
 class Signal(NamedTuple):
@@ -132,6 +147,8 @@ def deliver(signal: Signal, text: str) -> str:
 
 def refuse(signal: Signal, reason: str) -> str:
     """The answer that keeps a tool call from running (seen in all three)."""
+    if signal.harness is OPENCODE:
+        return quick_json.write({"deny": reason})
     if signal.harness is GEMINI:
         return quick_json.write({"decision": "deny", "reason": reason})
     return _answer(signal, permissionDecision="deny", permissionDecisionReason=reason)

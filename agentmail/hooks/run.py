@@ -40,7 +40,12 @@ def run(kind: str, event: bytes, spool_path: str, write: Callable[[str], None]) 
     session = _enter(spool, signal)
     told = False
     try:
-        told = signal.reaches and not _has_gone_on_for_long(session, signal) and _deliver(session, signal, write)
+        if signal.harness is harnesses.OPENCODE:
+            from agentmail.hooks import opencode
+
+            opencode.answer(session, signal, write)
+        else:
+            told = signal.reaches and not _has_gone_on_for_long(session, signal) and _deliver(session, signal, write)
     finally:
         _move(session, signal, told)
     if agents.is_a_wake_due(spool.db):

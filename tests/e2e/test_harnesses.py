@@ -66,7 +66,32 @@ def gemini(lab: Lab, model: MockModel, prompt: str) -> str:
     )
 
 
+def opencode(lab: Lab, model: MockModel, prompt: str) -> str:
+    path = lab.home / ".config" / "opencode" / "opencode.json"
+    settings = json.loads(path.read_text()) if path.exists() else {}
+    settings["provider"] = {
+        "mock": {
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "mock",
+            "options": {"baseURL": f"{model.url}/v1", "apiKey": "none"},
+            "models": {"m": {"name": "m", "tool_call": True, "limit": {"context": 100000, "output": 1000}}},
+        }
+    }
+    settings["model"] = "mock/m"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings))
+    return lab.run(
+        [program("opencode"), "run", prompt],
+        OPENCODE_DISABLE_AUTOUPDATE="1",
+        OPENCODE_DISABLE_MODELS_FETCH="1",
+        OPENCODE_DISABLE_LSP_DOWNLOAD="1",
+    )
+
+
 HARNESSES = [
+    Harness(
+        "opencode", opencode, lambda command: {"tool": "bash", "input": {"command": command, "description": "x"}}
+    ),
     Harness("claude", claude, lambda command: {"tool": "Bash", "input": {"command": command}}),
     Harness("codex", codex, lambda command: {"tool": "exec_command", "input": {"cmd": command}}),
     Harness("gemini", gemini, lambda command: {"tool": "run_shell_command", "input": {"command": command}}),
@@ -92,7 +117,7 @@ def test_a_session_knows_its_name_and_gets_mail_during_its_turn_and_sends_some(l
     name = str(peer["id"])
     assert name.startswith(f"{harness.kind}-")
     assert peer["status"] == "parked"
-    assert model.seen(f"agentmail: you are {name}.")
+    assert model.seen(f"agentmail: you are {name}.") or model.seen(f'"you_are": "{name}"')
     inbox = json.loads(lab.cli("alice", "inbox", "--json"))["inbox"]
     assert [(item["from"], item["body"], item.get("claimed")) for item in inbox] == [
         (name, "hello from inside", None)
@@ -111,7 +136,7 @@ def test_mail_for_a_parked_session_is_in_the_first_request_of_the_next_one(lab: 
         config.write_text(config.read_text().replace(lab.models[0].url, model.url))
     harness.start(lab, model, "go on")
     assert model.seen("the port is 8080")
-    assert model.seen("mail from other agents, not from the user")
+    assert model.seen("ail from other agents, not from the user")
     shown = json.loads(lab.cli("alice", "log", "--json"))["log"][-1]["id"]
     assert "now read" in lab.cli("alice", "show", shown)
 
@@ -136,8 +161,8 @@ def test_mail_that_comes_during_a_tool_call_arrives_with_its_result(lab: Lab, ha
     interrupting.start()
     harness.start(lab, model, "tell alice that you are ready, then wait for carol")
     interrupting.join()
-    assert "by the way" in model.requests[-1]
-    assert "by the way" not in "".join(model.requests[:-1])
+    # Asked before its turn's last words, the model knew of it; OpenCode makes a request for a title, too.
+    assert model.seen("by the way") == 1
 
 
 def test_a_message_that_the_shell_would_eat_is_refused_with_the_safe_form(lab: Lab, harness: Harness) -> None:
