@@ -28,7 +28,7 @@ HARNESSES = (
     ),
     Harness("gemini", ("GEMINI_CLI", "GEMINI_SESSION_ID"), ("GEMINI_SESSION_ID",), ("gemini", "node")),
     Harness("opencode", ("OPENCODE",), ("AGENTMAIL_SESSION",), ("opencode",), True),
-    Harness("omp", ("OMPCODE", "PI_CODING_AGENT"), (), ("omp", "pi", "bun")),
+    Harness("omp", ("OMPCODE", "PI_CODING_AGENT"), ("AGENTMAIL_SESSION",), ("omp", "pi", "bun"), True),
     Harness("claude", ("CLAUDECODE",), ("CLAUDE_CODE_SESSION_ID",), ("claude", "claude.exe", "node")),
 )
 

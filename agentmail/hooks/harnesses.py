@@ -87,7 +87,24 @@ OPENCODE = Harness(
     shell_tools=frozenset({"bash"}),
 )
 
-HARNESSES = {harness.kind: harness for harness in (CLAUDE, CODEX, GEMINI, OPENCODE)}
+# Events of our own extension, omp.ts: documented, not run.
+OMP = Harness(
+    "omp",
+    {
+        "SessionStart": START,
+        "UserPrompt": PROMPT,
+        "BeforeTool": TOOL,
+        "AfterTool": STEP,
+        "AgentEnd": STOP,
+        "SessionEnd": END,
+    },
+    frozenset({"UserPrompt", "AfterTool"}),
+    shell_tools=frozenset({"bash"}),
+)
+
+OUR_PLUGINS = (OPENCODE, OMP)  # they are told where the bells are, and look at them themselves
+
+HARNESSES = {harness.kind: harness for harness in (CLAUDE, CODEX, GEMINI, *OUR_PLUGINS)}
 
 
 class Signal(NamedTuple):
@@ -140,6 +157,8 @@ def read(kind: str, text: bytes) -> Signal:
 
 def deliver(signal: Signal, text: str) -> str:
     """The answer that puts `text` into the model's context."""
+    if signal.harness is OMP:
+        return quick_json.write({"text": text})
     if signal.moment == STOP and signal.harness.blocks_to_continue:
         return quick_json.write({"decision": "block", "reason": text})
     return _answer(signal, additionalContext=text)
@@ -147,7 +166,7 @@ def deliver(signal: Signal, text: str) -> str:
 
 def refuse(signal: Signal, reason: str) -> str:
     """The answer that keeps a tool call from running (seen in all three)."""
-    if signal.harness is OPENCODE:
+    if signal.harness in OUR_PLUGINS:
         return quick_json.write({"deny": reason})
     if signal.harness is GEMINI:
         return quick_json.write({"decision": "deny", "reason": reason})

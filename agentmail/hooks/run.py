@@ -40,7 +40,7 @@ def run(kind: str, event: bytes, spool_path: str, write: Callable[[str], None]) 
     session = _enter(spool, signal)
     told = False
     try:
-        if signal.harness is harnesses.OPENCODE:
+        if signal.harness is harnesses.OPENCODE or (signal.harness is harnesses.OMP and not signal.reaches):
             from agentmail.hooks import opencode
 
             opencode.answer(session, signal, write)
