@@ -10,7 +10,7 @@ if not __package__:  # run by its path, as installed hooks do
 
 from agentmail.cli import fast, output
 from agentmail.cli.call import Call
-from agentmail.cli.table import BY_NAME
+from agentmail.commands import BY_NAME
 from agentmail.errors import AgentmailError, BadInput, SpoolUnusable, Terminated
 
 INTERRUPTED, TERMINATED = 130, 143
@@ -91,14 +91,14 @@ def _decode(argument: str) -> str:
 def _fail(error: AgentmailError, call: Call | None, arguments: list[str]) -> int:
     line = " ".join(str(error).split())
     if call.flag("json") if call else "--json" in arguments:
-        from agentmail.cli import as_json
+        from agentmail import as_json
 
         try:
             op = call.command if call else next((word for word in arguments if word in BY_NAME), "")
             output.write(as_json.dump(op, error=line))
         except AgentmailError:
             pass
-    from agentmail.cli.render import safe
+    from agentmail.render import safe
 
     output.warn(safe(line))
     return error.status

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentmail.cli.render import block, safe
 from agentmail.clock import now
 from agentmail.hooks import run
 from agentmail.identity import Caller
 from agentmail.model import EVERYBODY, HUB
 from agentmail.operations import channels as operations
 from agentmail.operations import session as sessions
+from agentmail.render import block, safe
 from agentmail.spool import Spool, agents, channels, events, mail, open_spool
 from tests.conftest import Mail
 from tests.hooked import PROMPT, START, STEP, STOP, event

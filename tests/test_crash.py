@@ -233,6 +233,24 @@ def test_an_answer_that_could_not_be_written_out_stays(mail: Mail, sink: str) ->
 
 
 @pytest.mark.parametrize("sink", BROKEN_OUTPUTS)
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=" ".join)
+def test_mail_is_sent_although_its_receipt_could_not_be_written_out(
+    mail: Mail, sink: str, options: list[str]
+) -> None:
+    status, err = complaint(run_into(mail, sink, "alice", "send", "bob", "hello", *options))
+    [(sent,)] = mail.sql("SELECT id FROM messages")
+    told = COMPLAINTS[sink].replace("nothing was consumed", f"message {sent} is sent, do not send it again")
+    assert (status, err) == (0, told)
+    assert drain(mail) == [("hello", False)]
+
+
+@pytest.mark.parametrize("sink", BROKEN_OUTPUTS)
+def test_a_failed_send_is_failed_wherever_its_receipt_goes(mail: Mail, sink: str) -> None:
+    status, _ = complaint(run_into(mail, sink, "alice", "send", "nobody", "hello"))
+    assert status == 1
+
+
+@pytest.mark.parametrize("sink", BROKEN_OUTPUTS)
 def test_who_cannot_show_its_receipt_awaits_nothing(mail: Mail, sink: str) -> None:
     status, _ = complaint(run_into(mail, sink, "bob", "send", "alice", "which port?", "--await", "--timeout-ms", "0"))
     assert status == 1

@@ -8,7 +8,6 @@ import shlex
 import sqlite3
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -479,23 +478,6 @@ def test_a_guard_of_commands_looks_only_at_those_that_speak_of_agentmail(
     assert traced() == 1
     reason = json.loads(answer)["hookSpecificOutput"]["permissionDecisionReason"]
     assert reason.endswith("Send it as:\nagentmail send bob --body-file - <<'EOF'\na\\b `x`\nEOF")
-
-
-def test_a_guard_costs_about_a_millisecond(mail: Mail) -> None:
-    session = Program(mail, "claude")
-    session.fire(START)
-    line = guard.hook_when_ringing("claude", str(mail.spool), VARIABLES["claude"])
-    env = {**session.env, "CLAUDE_CODE_SESSION_ID": session.session}
-
-    def seconds(command: str) -> float:
-        times = []
-        for _ in range(15):
-            begun = time.perf_counter()
-            subprocess.run(["sh", "-c", command], env=env, stdin=subprocess.DEVNULL, check=True)
-            times.append(time.perf_counter() - begun)
-        return min(times)
-
-    assert seconds(line) - seconds("exit 0") < 0.005
 
 
 # Status, names and sessions

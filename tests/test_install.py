@@ -457,7 +457,7 @@ def test_plugins_name_the_interpreter(place: Place) -> None:
 def test_the_skill_is_short_and_names_only_commands_that_exist() -> None:
     import re
 
-    from agentmail.cli.table import BY_NAME
+    from agentmail.commands import BY_NAME
 
     text = skill.data("skill.md")
     assert len(text.splitlines()) < 40

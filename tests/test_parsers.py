@@ -14,7 +14,7 @@ from agentmail import __version__
 from agentmail.__main__ import run
 from agentmail.cli import fast, full
 from agentmail.cli.call import Call
-from agentmail.cli.table import BY_NAME, COMMANDS, COMMON, FLAG, Command, Option
+from agentmail.commands import BY_NAME, COMMANDS, COMMON, FLAG, Command, Option
 from agentmail.errors import BadInput
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from agentmail.cli.table import BY_NAME
+from agentmail.commands import BY_NAME
 from tests.conftest import AGENTMAIL, Mail
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ def config_(call: Call) -> int:
         configure.put(spool, name, value)
     found = {key: setting for key, setting in configure.get(spool).items() if name in (None, key)}
     if call.flag("json"):
-        from agentmail.cli import as_json
+        from agentmail import as_json
 
         output.write(as_json.dump("config", settings=found))
         return 0
@@ -41,7 +41,7 @@ def cleanup_(call: Call) -> int:
         dry_run=call.flag("dry_run"),
     )
     if call.flag("json"):
-        from agentmail.cli import as_json
+        from agentmail import as_json
 
         output.write(as_json.dump("cleanup", dryRun=call.flag("dry_run") or None, removed=done._asdict()))
         return 0

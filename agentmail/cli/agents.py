@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agentmail.cli import output, render
+from agentmail import render
+from agentmail.cli import output
 from agentmail.cli.call import Call
 from agentmail.cli.context import caller_of, enter, look, spool_of
 from agentmail.errors import BadInput
@@ -15,7 +16,7 @@ def list_(call: Call) -> int:
     spool, me = look(call)
     found = directory.peers(spool, None if call.flag("all") else me)
     if call.flag("json"):
-        from agentmail.cli import as_json
+        from agentmail import as_json
 
         output.write(as_json.dump("list", peers=[as_json.peer(item) for item in found]))
     else:
@@ -30,7 +31,7 @@ def status_(call: Call) -> int:
         directory.announce(session, " ".join(call.words("text")))
     announced = directory.announcements(session)
     if call.flag("json"):
-        from agentmail.cli import as_json
+        from agentmail import as_json
 
         output.write(as_json.dump("status", status=[item._asdict() for item in announced]))
     elif call.words("text"):
@@ -61,7 +62,7 @@ def register_(call: Call) -> int:
     if state:
         directory.set_state(session, state)
     if call.flag("json"):
-        from agentmail.cli import as_json
+        from agentmail import as_json
 
         output.write(as_json.dump("register", agent=session.me.name, status=state or session.me.status))
     else:
@@ -86,7 +87,7 @@ def whoami_(call: Call) -> int:
     found = sessions.find(spool, caller_of(call))
     agent = found.agent
     if call.flag("json"):
-        from agentmail.cli import as_json
+        from agentmail import as_json
 
         facts = {
             "name": found.name,
@@ -121,7 +122,7 @@ def abort_(call: Call) -> int:
 
 def _changed(call: Call, name: str, status: str) -> int:
     if call.flag("json"):
-        from agentmail.cli import as_json
+        from agentmail import as_json
 
         output.write(as_json.dump(call.command, agent=name, status=status))
     else:

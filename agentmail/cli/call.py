@@ -7,7 +7,7 @@ from agentmail.errors import BadInput
 from agentmail.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from agentmail.cli.table import Command
+    from agentmail.commands import Command
 
 
 class Call(NamedTuple):

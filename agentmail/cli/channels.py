@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agentmail.cli import output, render
+from agentmail import render
+from agentmail.cli import output
 from agentmail.cli.call import Call
 from agentmail.cli.context import enter, look
 from agentmail.errors import BadInput
@@ -22,7 +23,7 @@ def channel_(call: Call) -> int:
     known = channels.join(session, name) if action == "join" else channels.leave(session, name)
     done = {"join": "joined", "leave": "left"}[action]
     if call.flag("json"):
-        from agentmail.cli import as_json
+        from agentmail import as_json
 
         output.write(as_json.dump("channel", channel=known, **{done: True}))
     else:
@@ -34,7 +35,7 @@ def _list(call: Call) -> int:
     spool, me = look(call)
     found = channels.everything(spool, me)
     if call.flag("json"):
-        from agentmail.cli import as_json
+        from agentmail import as_json
 
         output.write(as_json.dump("channel", channels=[as_json.channel(item) for item in found]))
     else:

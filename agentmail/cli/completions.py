@@ -6,7 +6,7 @@ from shlex import quote
 
 from agentmail.cli import output
 from agentmail.cli.call import Call
-from agentmail.cli.table import COMMANDS, COMMON, FLAG, HELP, VERSION, Command, Option
+from agentmail.commands import COMMANDS, COMMON, FLAG, HELP, VERSION, Command, Option
 from agentmail.errors import BadInput
 
 ROOT = (*COMMON, VERSION, HELP)  # what may stand before the command

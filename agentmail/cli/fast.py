@@ -6,7 +6,7 @@ It answers only what it wholly understands. Help, an abbreviation, anything odd:
 from __future__ import annotations
 
 from agentmail.cli.call import Call, make
-from agentmail.cli.table import BY_NAME, COMMON, FLAG, Command, Option
+from agentmail.commands import BY_NAME, COMMON, FLAG, Command, Option
 
 
 def parse(words: list[str]) -> Call | None:

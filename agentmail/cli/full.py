@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from agentmail import __version__
 from agentmail.cli.call import Call, make
-from agentmail.cli.table import BY_NAME, COMMANDS, COMMON, FLAG, VERSION, Argument, Command, Option
+from agentmail.commands import BY_NAME, COMMANDS, COMMON, FLAG, VERSION, Argument, Command, Option
 from agentmail.errors import BadInput
 
 if TYPE_CHECKING:

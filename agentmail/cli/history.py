@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agentmail.cli import output, render
+from agentmail import render
+from agentmail.cli import output
 from agentmail.cli.call import Call
 from agentmail.cli.context import as_reader, look
 from agentmail.errors import BadInput
@@ -21,7 +22,7 @@ def show_(call: Call) -> int:
     message = resolve(session, reference)
     stages = history.stages(session.spool, message)
     if call.flag("json"):
-        from agentmail.cli import as_json
+        from agentmail import as_json
 
         found = [as_json.stages(item) for item in stages]
         output.write(as_json.dump("show", message=as_json.message(message), receipts=found))
@@ -44,7 +45,7 @@ def log_(call: Call) -> int:
     else:
         messages = history.log(spool, None if everybody else me, other, lines) if me or everybody else ()
     if call.flag("json"):
-        from agentmail.cli import as_json
+        from agentmail import as_json
 
         output.write(as_json.dump("log", log=as_json.messages(messages)))
     else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agentmail.cli import as_json, output
+from agentmail import as_json
+from agentmail.cli import output
 from agentmail.cli.call import Call
 from agentmail.errors import BadInput
 from agentmail.install import files, harnesses, plan, trust

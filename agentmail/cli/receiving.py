@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agentmail import durations
-from agentmail.cli import output, render
+from agentmail import durations, render
+from agentmail.cli import output
 from agentmail.cli.call import Call
 from agentmail.cli.context import enter
 from agentmail.errors import BadInput
@@ -74,7 +74,7 @@ def inbox_(call: Call) -> int:
     )
     with delivery:
         if call.flag("json"):
-            from agentmail.cli import as_json
+            from agentmail import as_json
 
             found = as_json.messages(delivery.messages)
             output.write(as_json.dump("inbox", from_=name, inbox=found, dropped=delivery.dropped or None))
@@ -100,7 +100,7 @@ def outcome(session: Session, wait: Wait) -> Delivery | Stopped:
 def write_message(call: Call, item: Message, **parts: object) -> None:
     """Print a message that was waited for."""
     if call.flag("json"):
-        from agentmail.cli import as_json  # json costs as much as opening the spool
+        from agentmail import as_json  # json costs as much as opening the spool
 
         output.write(as_json.dump(call.command, **parts, waited=as_json.message(item)))
     else:
@@ -109,7 +109,7 @@ def write_message(call: Call, item: Message, **parts: object) -> None:
 
 def _write(call: Call, text: str, **parts: object) -> None:
     if call.flag("json"):
-        from agentmail.cli import as_json
+        from agentmail import as_json
 
         text = as_json.dump(call.command, **parts)
     output.write(text)

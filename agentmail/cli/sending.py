@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
-from agentmail.cli import output, render
+from agentmail import render
+from agentmail.cli import output
 from agentmail.cli.call import Call
 from agentmail.cli.context import enter
-from agentmail.errors import BadInput
+from agentmail.errors import BadInput, NotDelivered
 from agentmail.model import Message, Sent, Stopped
 from agentmail.operations import send as sending
 from agentmail.operations.send import Draft
@@ -59,14 +60,23 @@ def ack_(call: Call) -> int:
 
 
 def _report(call: Call, session: Session, sent: Sent, wait: Wait | None, original: Message | None) -> int:
-    """Show the receipts, and the answer if one is awaited; give the exit status."""
-    if wait:
-        with wait:
-            _await_answer(call, session, sent, wait, _show(call, session, sent, original))
-    else:
-        parts = _show(call, session, sent, original)
-        if parts:
-            _write_json(call.command, **parts)
+    """Show the receipts, and the answer if one is awaited; give the exit status.
+
+    Mail that is stored is sent, whether or not that can be shown: who is told otherwise sends it again.
+    """
+    try:
+        if wait:
+            with wait:
+                _await_answer(call, session, sent, wait, _show(call, session, sent, original))
+        else:
+            parts = _show(call, session, sent, original)
+            if parts:
+                _write_json(call.command, **parts)
+    except NotDelivered as error:
+        if wait or sent.id is None:
+            raise
+        if not isinstance(error, output.PipeClosed):
+            output.warn(f"{str(error).partition(';')[0]}; message {sent.id} is sent, do not send it again")
     return 1 if sent.receipts and sent.id is None else 0
 
 
@@ -80,7 +90,7 @@ def _show(call: Call, session: Session, sent: Sent, original: Message | None) ->
 
 
 def _parts(session: Session, sent: Sent, original: Message | None) -> dict[str, object]:
-    from agentmail.cli import as_json  # json costs as much as opening the spool
+    from agentmail import as_json  # json costs as much as opening the spool
 
     return {
         "from_": session.me.name,
@@ -165,6 +175,6 @@ def _read(source: int | str) -> bytes:
 
 
 def _write_json(op: str, **parts: object) -> None:
-    from agentmail.cli import as_json
+    from agentmail import as_json
 
     output.write(as_json.dump(op, **parts))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from agentmail import durations
-from agentmail.cli.render import block, safe
 from agentmail.clock import now
 from agentmail.operations.ambient import AGAIN, INLINE, START, STOP, Told
+from agentmail.render import block, safe
 from agentmail.values import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from agentmail.cli.render import safe
 from agentmail.operations import ambient, directory
 from agentmail.operations.ambient import STEP, Told
+from agentmail.render import safe
 from agentmail.spool import agents, mail
 
 if TYPE_CHECKING:

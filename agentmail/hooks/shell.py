@@ -6,7 +6,7 @@ and the recipient gets a sentence with a hole.
 
 from __future__ import annotations
 
-from agentmail.cli.table import COMMANDS, VALUE
+from agentmail.commands import COMMANDS, VALUE
 from agentmail.values import NamedTuple
 
 # How many words of a call come before its message, for the commands whose words are text for somebody.

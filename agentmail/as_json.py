@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from agentmail.cli.render import safe
+from agentmail.render import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
