@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,13 @@ def test_a_killed_session_is_parked_for_whoever_asks_next(mail: Mail, tmp_path: 
     bob.kill()
     assert listed(mail) == {"bob": "parked"}
     (tmp_path / "go").touch()
+
+
+def test_a_hook_that_outlives_its_session_does_not_bring_it_back(mail: Mail) -> None:
+    bob = Claude(mail, "bob").start().kill()
+    event = {"session_id": bob.session, "cwd": str(bob.directory), "hook_event_name": "Stop"}
+    mail.run("bob", "hook", "claude", stdin=json.dumps(event)).ok()
+    assert listed(mail) == {"bob": "parked"}
 
 
 def test_a_death_is_one_event_however_many_notice(mail: Mail) -> None:

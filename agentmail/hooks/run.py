@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentmail import private
+from agentmail import private, processes
 from agentmail.clock import now
 from agentmail.errors import NameTaken
 from agentmail.hooks import harnesses
@@ -37,6 +37,8 @@ def run(kind: str, event: bytes, spool_path: str, write: Callable[[str], None]) 
     if signal.moment == harnesses.END:
         _end(spool, signal)
         return
+    if _is_left_over(spool, signal):
+        return
     session = _enter(spool, signal)
     told = False
     try:
@@ -52,6 +54,14 @@ def run(kind: str, event: bytes, spool_path: str, write: Callable[[str], None]) 
         from agentmail.operations import waking
 
         waking.carry_out_due(spool)  # hooks run outside the sandbox that a sender may be in
+
+
+def _is_left_over(spool: Spool, signal: Signal) -> bool:
+    """Whether the session was killed and this hook of it runs on: it must not bring the session back."""
+    me = agents.by_session(spool.db, signal.session, signal.harness.kind)
+    if not me or not me.process or processes.is_alive(me.process) is not False:
+        return False
+    return Caller.of_hook(signal.harness.kind, signal.session, signal.directory).process is None
 
 
 def until_mail(kind: str, event: bytes, spool_path: str) -> str | None:
