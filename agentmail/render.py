@@ -36,14 +36,14 @@ def inbox(messages: Sequence[Message], dropped: int) -> str:
     lines = [drops(dropped)] if dropped else []
     if not messages:
         return "\n".join([*lines, "Inbox empty."])
-    lines.append(f"{_count(len(messages), 'message')}:")
+    lines.append(f"{count(len(messages), 'message')}:")
     lines += [f"- {item.n}. {message(item)}" for item in messages]
     return "\n".join(lines)
 
 
-def drops(count: int) -> str:
+def drops(number: int) -> str:
     """What to say of mail that the cap pushed out."""
-    return f"{_count(count, 'older message')} dropped unread: the mailbox was full."
+    return f"{count(number, 'older message')} dropped unread: the mailbox was full."
 
 
 def sent(result: Sent) -> str:
@@ -60,7 +60,7 @@ def receipt(item: Receipt) -> str:
     if item.error:
         line += f" — {block(item.error)}"
     elif item.members is not None:
-        line += f": {_count(item.members, 'other member')}"
+        line += f": {count(item.members, 'other member')}"
     elif item.status:
         line += f": {_circumstances(item)}"
     for dropped, sender in item.dropped:
@@ -79,7 +79,7 @@ def peers(items: Sequence[Peer]) -> str:
     """The bullets of `list`."""
     if not items:
         return "No other agents."
-    lines = [f"{_count(len(items), 'peer')}:"]
+    lines = [f"{count(len(items), 'peer')}:"]
     for item in items:
         facts = [f"{item.unread} unread"]
         if item.parent:
@@ -143,7 +143,7 @@ def channels(items: Sequence[Channel]) -> str:
     lines = []
     for item in items:
         mine = f", joined, {item.unread} unread" if item.joined else ""
-        lines.append(f"- {item.name}: {_count(item.members, 'member')}{mine}")
+        lines.append(f"- {item.name}: {count(item.members, 'member')}{mine}")
     return "\n".join(lines)
 
 
@@ -192,5 +192,6 @@ def _time(ms: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ms / 1000))
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """``1 message``, ``2 messages``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -8,6 +8,10 @@ import stat
 from agentmail.bells import Bells
 from agentmail.errors import SpoolUnusable
 from agentmail.spool.database import Database, Transaction
+from agentmail.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 WAL_PAGES = 100  # whoever opens the spool after a crash, or after a cold call, reads so many at most
 SCHEMA_VERSION = 3  # the number of the newest file in schema/
@@ -58,9 +62,9 @@ def open_spool(path: str) -> Spool:
     return Spool(path, database)
 
 
-def _check_owner(path: str, is_right_type: object) -> None:
+def _check_owner(path: str, is_right_type: Callable[[int], bool]) -> None:
     found = os.stat(path)
-    if not is_right_type(found.st_mode):  # type: ignore[operator]
+    if not is_right_type(found.st_mode):
         raise SpoolUnusable(f"{path} is not what a spool needs there; name another file with --spool")
     if found.st_uid != os.geteuid():
         raise SpoolUnusable(f"{path} belongs to another user; name a spool of your own with --spool")
