@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentmail.errors import BadInput
-from agentmail.hooks.harnesses import HARNESSES as ADAPTERS
+from agentmail.hooks.harnesses import HARNESSES, OUR_PLUGINS
 from agentmail.install import files, harnesses, jsonc, plan, plugins, skill
 from agentmail.install.document import Document
 from agentmail.install.plan import Place
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from agentmail.install.edits import Edit
     from tests.conftest import Mail
 
+# Those that run our hooks; the others load a program of ours.
+ADAPTERS = {kind: harness for kind, harness in HARNESSES.items() if harness not in OUR_PLUGINS}
 PLUGINS = {"opencode.js": "opencode", "omp.ts": "omp"}
 COUNTER = itertools.count()
 KINDS = list(harnesses.HARNESSES)
