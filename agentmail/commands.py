@@ -227,7 +227,7 @@ COMMANDS = (
         "hook",
         "hook",
         "What a harness's hooks call: reads an event on stdin, answers with mail. Never fails.",
-        (Argument("harness", "claude, codex, gemini or opencode."),),
+        (Argument("harness", "claude, codex, gemini, opencode or omp."),),
         (Option("until_mail", FLAG, "Block while the session is idle; end with status 2 when mail comes."), SPOOL),
         ("agentmail hook claude < event.json",),
     ),

@@ -20,7 +20,7 @@ class Harness(NamedTuple):
     many_sessions: bool = False  # one process may run several sessions
 
 
-# Seen in the real programs: Claude Code 2.1, Codex 0.171, Gemini CLI 0.61, OpenCode 1.18. oh-my-pi: documented only.
+# Seen in the real programs: Claude Code 2.1, Codex 0.171, Gemini CLI 0.61, OpenCode 1.18, oh-my-pi 18.2.
 # In this order, because an inner harness inherits the variables of the outer one, and Codex sets its own per call.
 HARNESSES = (
     Harness(

@@ -1,7 +1,7 @@
 """What each harness's hooks say and what they may answer.
 
 Marked *seen* is what was found in the requests of the real programs: Claude Code 2.1.332, Codex 0.171.0, Gemini CLI
-0.61.0. Marked *documented* was read, not run.
+0.61.0, OpenCode 1.18.33, oh-my-pi 18.2.3. Marked *documented* was read, not run.
 """
 
 from __future__ import annotations
@@ -79,29 +79,34 @@ OPENCODE = Harness(
         "SessionStart": START,
         "UserPrompt": PROMPT,
         "BeforeTool": TOOL,
+        "AfterTool": STEP,
         "Messages": STEP,
         "SessionIdle": STOP,
         "SessionEnd": END,
     },
-    frozenset({"Messages"}),
+    frozenset({"SessionStart", "UserPrompt", "AfterTool", "Messages"}),
     shell_tools=frozenset({"bash"}),
 )
 
-# Events of our own extension, omp.ts: documented, not run.
+# Events of our own extension, omp.ts, which keeps what it is answered for the place where the model sees it.
 OMP = Harness(
     "omp",
     {
         "SessionStart": START,
+        "FirstPrompt": START,
         "UserPrompt": PROMPT,
         "BeforeTool": TOOL,
         "AfterTool": STEP,
+        "SessionStop": STOP,
         "AgentEnd": STOP,
         "SessionEnd": END,
     },
-    frozenset({"UserPrompt", "AfterTool"}),
+    # All seen with 18.2.3; at SessionStop the text continues the turn.
+    frozenset({"FirstPrompt", "UserPrompt", "AfterTool", "SessionStop"}),
     shell_tools=frozenset({"bash"}),
 )
 
+REWRITES = (CLAUDE, OMP)  # their shell calls can be given a sub-agent's name
 OUR_PLUGINS = (OPENCODE, OMP)  # they are told where the bells are, and look at them themselves
 
 HARNESSES = {harness.kind: harness for harness in (CLAUDE, CODEX, GEMINI, *OUR_PLUGINS)}
@@ -165,7 +170,7 @@ def deliver(signal: Signal, text: str) -> str:
 
 
 def refuse(signal: Signal, reason: str) -> str:
-    """The answer that keeps a tool call from running (seen in all three)."""
+    """The answer that keeps a tool call from running (seen in all)."""
     if signal.harness in OUR_PLUGINS:
         return quick_json.write({"deny": reason})
     if signal.harness is GEMINI:
@@ -174,10 +179,12 @@ def refuse(signal: Signal, reason: str) -> str:
 
 
 def replace(signal: Signal, command: str) -> str:
-    """The answer that lets a tool call run with another command (Claude Code, seen).
+    """The answer that lets a tool call run with another command (Claude Code and oh-my-pi, seen).
 
     It replaces the whole input (documented), so the rest of it, a timeout for one, comes along.
     """
+    if signal.harness is OMP:
+        return quick_json.write({"command": command})  # the extension keeps the rest
     changed = quick_json.put(signal.tool_input, "$.command", quick_json.write(command))
     return quick_json.put(_answer(signal, permissionDecision="allow"), "$.hookSpecificOutput.updatedInput", changed)
 

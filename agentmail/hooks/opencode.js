@@ -1,58 +1,116 @@
 const AGENTMAIL = ["agentmail"];
 
-// OpenCode's plugin for agentmail: tells it of sessions and turns, and puts what it answers at the end of every request
-// to the model, as the result of a synthetic `broadcast` call that OpenCode does not store. It never fails OpenCode:
-// whatever goes wrong, nothing is injected. Seen with OpenCode 1.18.33.
+// OpenCode's plugin for agentmail. It tells of sessions and turns, and puts what it is answered before the model: mail
+// at the end of every request, as the result of a synthetic `broadcast` call that OpenCode does not store; other news
+// as text with the user's prompt or a tool's output. It never fails OpenCode: if anything goes wrong, nothing is said.
+//
+// Seen with OpenCode 1.18.33: every hook below, also that `dispose` is waited for, and that a tool call is refused by
+// throwing. Documented only: `session.compacted`, `session.deleted`.
 
 import { spawn } from "node:child_process";
-import { readdirSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 
 const LIMIT_MS = 10000;
 
-/** Calls `agentmail hook opencode` with an event; its answer, or null. */
-function tell(event) {
+/** Calls `agentmail hook opencode` with an event; its answer, {} if there is none. */
+function ask(event) {
   return new Promise((resolve) => {
     try {
       const [program, ...words] = [...AGENTMAIL, "hook", "opencode"];
       const child = spawn(program, words, { stdio: ["pipe", "pipe", "ignore"], timeout: LIMIT_MS });
       let text = "";
+      child.stdout.setEncoding("utf8");
       child.stdout.on("data", (data) => (text += data));
-      child.on("error", () => resolve(null));
+      child.on("error", () => resolve({}));
       child.on("close", () => {
         try {
           resolve(JSON.parse(text));
         } catch {
-          resolve(null);
+          resolve({});
         }
       });
       child.stdin.on("error", () => {});
       child.stdin.end(JSON.stringify(event));
     } catch {
-      resolve(null);
+      resolve({});
     }
   });
 }
 
-/** Whether a bell in the directory rings: there may be mail. */
-function rings(bells) {
+/** Whether there may be mail: asks nobody, and costs microseconds. */
+function rings(bell) {
   try {
-    return readdirSync(bells).some((name) => statSync(`${bells}/${name}`).size > 0);
+    return statSync(bell).size > 0;
   } catch {
-    return true;
+    return false;
   }
 }
 
-export const AgentmailPlugin = async ({ directory }) => {
-  const parents = new Map(); // a sub-agent's session → its parent's
-  const known = new Map(); // session → what agentmail last answered about it
-  const stale = new Set(); // sessions whose agent did something since: it may have answered a message
+/** Whether the model thinks aloud: then its provider may want each of its turns to begin with a thought. */
+function thinks(messages) {
+  const { variant, model } = messages.at(-1).info;
+  const chosen = variant ?? model?.variant ?? "default";
+  return !["default", "none"].includes(chosen) || messages.some((each) => each.parts.some((p) => p.type === "reasoning"));
+}
 
-  async function report(name, session, more = {}) {
-    const parent = parents.get(session);
-    const whose = parent ? { session_id: parent, agent_id: session } : { session_id: session };
-    const answer = await tell({ hook_event_name: name, cwd: directory, ...whose, ...more });
-    if (answer) known.set(session, { ...known.get(session), ...answer });
-    return answer;
+/** Puts a tool result last, for this request only. */
+function inject(messages, result) {
+  const { info, parts } = messages.at(-1);
+  const now = Date.now();
+  const time = { start: now, end: now, created: now, completed: now };
+  const of = (message) => ({ id: `prt_agentmail_${now}`, sessionID: info.sessionID, messageID: message });
+  const call = { type: "tool", callID: `call_agentmail_${now}`, tool: result.tool, state: { ...result.state, time } };
+  if (info.role === "assistant") {
+    parts.push({ ...of(info.id), ...call });
+  } else if (thinks(messages)) {
+    parts.push({ ...of(info.id), type: "text", synthetic: true, text: JSON.stringify(result) });
+  } else {
+    const id = `msg_agentmail_${now}`;
+    messages.push({ info: { ...info, id, role: "assistant", parentID: info.id, time }, parts: [{ ...of(id), ...call }] });
+  }
+}
+
+export const AgentmailPlugin = async ({ client, directory }) => {
+  const sessions = new Map(); // id → what is known of it, here and by agentmail
+
+  /** A session from now on known. A sub-agent's belongs to the session at the root of all that called it. */
+  function begin(id, parent, title, source) {
+    const root = parent && (sessions.get(parent)?.root ?? parent);
+    const session = { id, root, title, stale: true, news: "", turn: Promise.resolve({}) };
+    sessions.set(id, session);
+    session.begun = tell(session, "SessionStart", { source });
+    return session;
+  }
+
+  /** The session with that id; one that was not seen to begin is resumed. */
+  async function find(id) {
+    if (!sessions.has(id)) {
+      const found = await client.session.get({ path: { id } }).catch(() => undefined);
+      if (!sessions.has(id)) begin(id, found?.data?.parentID, found?.data?.title, "resume");
+    }
+    const session = sessions.get(id);
+    await session.begun;
+    return session;
+  }
+
+  /** Tells agentmail of an event, after those before it in the same session, and keeps what it answers. */
+  function tell(session, event, more = {}) {
+    const { id, root, title } = session;
+    const whose = root ? { session_id: root, agent_id: id, agent_type: title } : { session_id: id };
+    session.turn = session.turn.then(async () => {
+      const { text, ...known } = await ask({ hook_event_name: event, cwd: directory, ...whose, ...more });
+      Object.assign(session, known);
+      if (text) session.news += `${session.news && "\n\n"}${text}`;
+      return known;
+    });
+    return session.turn;
+  }
+
+  /** The news that are to be shown now. */
+  function take(session) {
+    const news = session.news;
+    session.news = "";
+    return news;
   }
 
   const silently = (hook) => async (...given) => {
@@ -62,79 +120,65 @@ export const AgentmailPlugin = async ({ directory }) => {
   };
 
   return {
-    event: silently(async ({ event }) => {
-      const session = event.properties?.sessionID ?? event.properties?.info?.id;
-      if (event.type === "session.created") {
-        const parent = event.properties.info?.parentID;
-        if (parent) parents.set(session, parent);
-        await report("SessionStart", session, { source: "startup" });
-      } else if (event.type === "session.idle") {
-        await report("SessionIdle", session);
-      } else if (event.type === "session.deleted") {
-        await report("SessionEnd", session);
-        known.delete(session);
-        parents.delete(session);
+    event: silently(async ({ event: { type, properties } }) => {
+      const id = properties?.sessionID ?? properties?.info?.id;
+      if (type === "session.created" && !sessions.has(id)) {
+        await begin(id, properties.info?.parentID, properties.info?.title, "startup").begun;
+      } else if (type === "session.idle" && sessions.has(id)) {
+        await tell(sessions.get(id), "SessionIdle");
+      } else if (type === "session.compacted" && sessions.has(id)) {
+        await tell(sessions.get(id), "SessionStart", { source: "compact" });
+      } else if (type === "session.deleted" && sessions.has(id)) {
+        const session = sessions.get(id);
+        sessions.delete(id);
+        await tell(session, session.root ? "SessionIdle" : "SessionEnd");
       }
     }),
 
-    "chat.message": silently(async (input) => {
-      stale.add(input.sessionID);
-      await report("UserPrompt", input.sessionID);
+    dispose: silently(async () => {
+      const roots = [...sessions.values()].filter((session) => !session.root);
+      await Promise.all(roots.map((session) => tell(session, "SessionEnd")));
+    }),
+
+    "chat.message": silently(async (input, output) => {
+      const session = await find(input.sessionID);
+      session.stale = true;
+      await tell(session, "UserPrompt");
+      const text = take(session);
+      if (!text) return;
+      const id = `${output.parts.at(-1)?.id ?? `prt_${Date.now()}`}z`; // parts are shown in the order of their ids
+      const of = { id, sessionID: input.sessionID, messageID: output.message.id };
+      output.parts.push({ ...of, type: "text", synthetic: true, text });
     }),
 
     "tool.execute.before": async (input, output) => {
       const command = output.args?.command;
       if (input.tool !== "bash" || typeof command !== "string" || !command.includes("agentmail")) return;
-      const answer = await tell({
-        hook_event_name: "BeforeTool",
-        session_id: input.sessionID,
-        tool_name: "bash",
-        tool_input: { command },
-      });
-      if (answer?.deny) throw new Error(answer.deny); // the one thing that OpenCode is to notice
+      const event = { hook_event_name: "BeforeTool", session_id: input.sessionID, tool_name: "bash" };
+      const answer = await ask({ ...event, tool_input: { command } });
+      if (answer.deny) throw new Error(answer.deny); // the one thing that OpenCode is to notice
     },
 
-    "tool.execute.after": silently(async (input) => {
-      stale.add(input.sessionID);
+    "tool.execute.after": silently(async (input, output) => {
+      const session = await find(input.sessionID);
+      if (`${input.args?.command}`.includes("agentmail")) session.stale = true; // perhaps it has answered a message
+      if (rings(session.bell)) await tell(session, "AfterTool");
+      if (typeof output.output === "string" && session.news) output.output += `\n\n${take(session)}`;
     }),
 
     "shell.env": silently(async (input, output) => {
-      const session = input.sessionID;
-      if (!session) return;
-      output.env.AGENTMAIL_SESSION = parents.get(session) ?? session;
-      if (parents.has(session)) {
-        const name = known.get(session)?.name ?? (await report("SessionStart", session))?.name;
-        if (name) output.env.AGENTMAIL_AGENT = name;
-      }
+      if (!input.sessionID) return;
+      const session = await find(input.sessionID);
+      output.env.AGENTMAIL_SESSION = session.root ?? session.id;
+      if (session.root && session.name) output.env.AGENTMAIL_AGENT = session.name;
     }),
 
     "experimental.chat.messages.transform": silently(async (_, output) => {
-      const last = output.messages.at(-1);
-      const session = last?.info?.sessionID;
-      if (!session) return;
-      const before = known.get(session);
-      if (stale.has(session) || !before || !("part" in before) || rings(before.bells)) {
-        stale.delete(session);
-        await report("Messages", session);
-      }
-      const part = known.get(session)?.part;
-      if (!part) return;
-      const now = Date.now();
-      const id = `agentmail_${now}`;
-      output.messages.push({
-        info: { ...last.info, id: `msg_${id}`, role: "assistant", time: { created: now, completed: now } },
-        parts: [
-          {
-            id: `prt_${id}`,
-            sessionID: session,
-            messageID: `msg_${id}`,
-            type: "tool",
-            callID: `call_${id}`,
-            tool: part.tool,
-            state: { ...part.state, time: { start: now, end: now } },
-          },
-        ],
-      });
+      const id = output.messages.at(-1)?.info?.sessionID;
+      if (!id) return;
+      const session = await find(id);
+      if (session.stale || rings(session.bell)) session.stale = !(await tell(session, "Messages")).part;
+      if (session.part) inject(output.messages, session.part);
     }),
   };
 };

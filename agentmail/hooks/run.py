@@ -181,7 +181,7 @@ def _check_tool(signal: Signal, spool_path: str) -> str | None:
         form = shell.safe_form(call)
         return harnesses.refuse(signal, f"The shell would run or replace part of this message. Send it as:\n{form}")
     # A sub-agent's shell has its parent's environment: without a name the call would be the parent's.
-    if not (signal.subagent and signal.harness is harnesses.CLAUDE and shell.calls_unnamed(signal.command)):
+    if not (signal.subagent and signal.harness in harnesses.REWRITES and shell.calls_unnamed(signal.command)):
         return None
     name = f"AGENTMAIL_AGENT={_enter(open_spool(spool_path), signal).me.name}"
     if shell.is_plain_call(signal.command):

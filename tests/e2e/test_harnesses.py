@@ -88,7 +88,18 @@ def opencode(lab: Lab, model: MockModel, prompt: str) -> str:
     )
 
 
+def omp(lab: Lab, model: MockModel, prompt: str) -> str:
+    models = lab.home / ".omp" / "agent" / "models.yml"
+    models.parent.mkdir(parents=True, exist_ok=True)
+    models.write_text(
+        f"providers:\n  mock:\n    baseUrl: {model.url}/v1\n    apiKey: none\n    api: openai-completions\n"
+        "    models:\n      - {id: m, name: m, reasoning: false, input: [text], contextWindow: 99999, maxTokens: 999}\n"
+    )
+    return lab.run([program("omp"), "-p", "--model", "mock/m", prompt])
+
+
 HARNESSES = [
+    Harness("omp", omp, lambda command: {"tool": "bash", "input": {"command": command}}),
     Harness(
         "opencode", opencode, lambda command: {"tool": "bash", "input": {"command": command, "description": "x"}}
     ),
