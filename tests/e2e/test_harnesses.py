@@ -93,7 +93,7 @@ def omp(lab: Lab, model: MockModel, prompt: str) -> str:
     models.parent.mkdir(parents=True, exist_ok=True)
     models.write_text(
         f"providers:\n  mock:\n    baseUrl: {model.url}/v1\n    apiKey: none\n    api: openai-completions\n"
-        "    models:\n      - {id: m, name: m, reasoning: false, input: [text], contextWindow: 99999, maxTokens: 999}\n"
+        "    models:\n      - {id: m, name: m, reasoning: false, input: [text], contextWindow: 9999, maxTokens: 99}\n"
     )
     return lab.run([program("omp"), "-p", "--model", "mock/m", prompt])
 
