@@ -121,7 +121,8 @@ export default function agentmail(pi: any) {
   on("tool_call", async (event, context) => {
     const command = event.input?.command;
     if (event.toolName !== "bash" || typeof command !== "string" || !command.includes("agentmail")) return;
-    await enter(context);
+    const current = await enter(context);
+    if (over && current.root) return { block: true, reason: "The session has ended, and its sub-agents with it." };
     const answer = await tell("BeforeTool", context, { tool_name: "bash", tool_input: { command } });
     if (answer.deny) return { block: true, reason: answer.deny };
     if (answer.command) return { input: { ...event.input, command: answer.command } };

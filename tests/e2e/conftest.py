@@ -77,7 +77,7 @@ class Lab:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
@@ -95,6 +95,13 @@ class Lab:
             check=True,
         )
         return done.stdout
+
+    def prepare_opencode(self) -> None:
+        """Spare OpenCode the installation of the types for plugins, which ours has no use for."""
+        directory = self.home / ".config" / "opencode"
+        (directory / "node_modules").mkdir(parents=True, exist_ok=True)
+        lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+        (directory / "package-lock.json").write_text(json.dumps(lock))
 
     def peers(self) -> list[dict[str, object]]:
         found: list[dict[str, object]] = json.loads(self.cli("alice", "list", "--json"))["peers"]

@@ -12,7 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any
 
-Turn = dict[str, Any]  # {"text": …} or {"tool": name, "input": {…}}
+# {"text": …} or {"tool": name, "input": {…}}; with "when", for a request that holds this text
+Turn = dict[str, Any]
 DONE: Turn = {"text": "done"}
 
 
@@ -31,9 +32,17 @@ class MockModel:
 
     def take(self, body: dict[str, Any]) -> Turn:
         """Keep the request and give the turn that answers it; side calls offer no tools and get no turn."""
+        text = json.dumps(body, ensure_ascii=False)
         with self._lock:
-            self.requests.append(json.dumps(body, ensure_ascii=False))
-            return self._turns.pop(0) if body.get("tools") and self._turns else DONE
+            self.requests.append(text)
+            return self._next(text) if body.get("tools") else DONE
+
+    def _next(self, text: str) -> Turn:
+        """The first turn that was meant for such a request, else the first that is for any."""
+        meant = [turn for turn in self._turns if turn.get("when", "\0") in text]
+        found = next(iter(meant or [turn for turn in self._turns if "when" not in turn]), DONE)
+        self._turns = [turn for turn in self._turns if turn is not found]
+        return found
 
     def identifier(self, prefix: str) -> str:
         """A new id."""
@@ -161,7 +170,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._stream("".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n")
 
     def _gemini(self, turn: Turn, stream: bool) -> None:
-        part = {"functionCall": {"name": turn["tool"], "args": turn["input"]}} if "tool" in turn else turn
+        part = (
+            {"functionCall": {"name": turn["tool"], "args": turn["input"]}}
+            if "tool" in turn
+            else {"text": turn["text"]}
+        )
         answer = {
             "candidates": [
                 {"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"},

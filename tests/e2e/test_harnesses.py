@@ -78,7 +78,7 @@ def opencode(lab: Lab, model: MockModel, prompt: str) -> str:
         }
     }
     settings["model"] = "mock/m"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    lab.prepare_opencode()
     path.write_text(json.dumps(settings))
     return lab.run(
         [program("opencode"), "run", prompt],
@@ -104,7 +104,12 @@ HARNESSES = [
         "opencode", opencode, lambda command: {"tool": "bash", "input": {"command": command, "description": "x"}}
     ),
     Harness("claude", claude, lambda command: {"tool": "Bash", "input": {"command": command}}),
-    Harness("codex", codex, lambda command: {"tool": "exec_command", "input": {"cmd": command}}),
+    Harness(
+        "codex",
+        codex,
+        # It does not wait long for a command by itself.
+        lambda command: {"tool": "exec_command", "input": {"cmd": command, "yield_time_ms": 30_000}},
+    ),
     Harness("gemini", gemini, lambda command: {"tool": "run_shell_command", "input": {"command": command}}),
 ]
 
@@ -157,12 +162,12 @@ def test_mail_that_comes_during_a_tool_call_arrives_with_its_result(lab: Lab, ha
     lab.cli("carol", "inbox")
     model = lab.model(
         harness.shell("agentmail send alice ready"),
-        harness.shell("agentmail wait --from carol --timeout 60s"),
+        harness.shell("agentmail wait --from carol --timeout 100s"),
         {"text": "done"},
     )
 
     def interrupt() -> None:
-        lab.cli("alice", "wait", "--timeout", "60s")
+        lab.cli("alice", "wait", "--timeout", "250s")
         name = next(str(peer["id"]) for peer in lab.peers() if peer["kind"] == harness.kind)
         lab.mail.wait_until_waiting(name)
         lab.cli("alice", "send", name, "by the way")
@@ -182,3 +187,33 @@ def test_a_message_that_the_shell_would_eat_is_refused_with_the_safe_form(lab: L
     harness.start(lab, model, "tell alice")
     assert lab.cli("alice", "inbox") == "Inbox empty.\n"
     assert model.seen("--body-file - <<'EOF'")
+
+
+TASK = {"description": "say hello", "prompt": "Say hello to alice."}
+# Each harness's call of a sub-agent, and what its model says besides until that has finished.
+DELEGATION: dict[str, list[Turn]] = {
+    "claude": [{"tool": "Agent", "input": {**TASK, "subagent_type": "general-purpose", "run_in_background": False}}],
+    "opencode": [{"tool": "task", "input": {**TASK, "subagent_type": "general"}}],
+    "omp": [
+        {"tool": "task", "input": {"i": "x", "context": "x", "tasks": [{"name": "Helper", "task": TASK["prompt"]}]}},
+        {"tool": "hub", "input": {"i": "x", "op": "wait"}},
+    ],
+}
+
+
+@pytest.mark.parametrize("harness", [one for one in HARNESSES if one.kind in DELEGATION], ids=lambda one: one.kind)
+def test_a_sub_agent_knows_its_own_name_and_sends_under_it(lab: Lab, harness: Harness) -> None:
+    program(harness.kind)
+    lab.install(harness.kind)
+    call = harness.shell("agentmail send alice hello from below")
+    # Sub-agents of oh-my-pi run beside their parent: what is meant for one is told by its name.
+    theirs = {"when": ".agentA."} if harness.kind == "omp" else {}
+    turns = [*DELEGATION[harness.kind], {**call, **theirs}, {"text": "said hello", **theirs}, {"text": "done"}]
+    model = lab.model(*turns)
+    harness.start(lab, model, "let somebody say hello to alice")
+    [peer] = lab.peers()
+    name = f"{peer['id']}.agentA"
+    assert peer["status"] == "parked"
+    assert model.seen(f"agentmail: you are {name}.") or model.seen(f'"you_are": "{name}"')
+    inbox = json.loads(lab.cli("alice", "inbox", "--json"))["inbox"]
+    assert [(item["from"], item["body"], item.get("claimed")) for item in inbox] == [(name, "hello from below", None)]
