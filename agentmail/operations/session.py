@@ -146,7 +146,8 @@ def _find_derived(spool: Spool, caller: Caller) -> Found:
 
 
 def _is_held(spool: Spool, agent: Agent) -> bool:
-    return bool(agent.bound) and agent.live and not presence.is_gone(spool, agent)
+    known = agent.process is not None or agent.session is not None  # or nobody could show that it is theirs
+    return bool(agent.bound) and known and agent.live and not presence.is_gone(spool, agent)
 
 
 def _is_new_session(spool: Spool, agent: Agent, caller: Caller, found: Found) -> bool:
