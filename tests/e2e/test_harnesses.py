@@ -91,9 +91,10 @@ def opencode(lab: Lab, model: MockModel, prompt: str) -> str:
 def omp(lab: Lab, model: MockModel, prompt: str) -> str:
     models = lab.home / ".omp" / "agent" / "models.yml"
     models.parent.mkdir(parents=True, exist_ok=True)
+    size = "contextWindow: 200000, maxTokens: 1000"  # in a small one it shortens what tools say
     models.write_text(
         f"providers:\n  mock:\n    baseUrl: {model.url}/v1\n    apiKey: none\n    api: openai-completions\n"
-        "    models:\n      - {id: m, name: m, reasoning: false, input: [text], contextWindow: 9999, maxTokens: 99}\n"
+        f"    models:\n      - {{id: m, name: m, reasoning: false, input: [text], {size}}}\n"
     )
     return lab.run([program("omp"), "-p", "--model", "mock/m", prompt])
 
