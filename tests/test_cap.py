@@ -171,7 +171,6 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield directory
 
 
-@pytest.mark.xfail(strict=False, reason="drops that a reap causes are told by the next reading")
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(STEPS, max_size=25))
 def test_the_mailbox_is_what_the_rules_say_after_any_steps(empty: Path, steps: list[tuple[str, int]]) -> None:

@@ -248,23 +248,23 @@ def inbox(
     only = sender.id if sender else None
     earlier = mail.unhandled(spool.db, me.id, sender=only, limit=limit) if unhandled else ()
     rest = limit if limit < 0 else max(0, limit - len(earlier))
-    dropped = agents.untold_drops(spool.db, me.id)
     if peek:
         if waiters.holders(spool.db, me.id):
             with spool.transaction():
                 presence.reap(spool, me.id)
         pending = mail.pending(spool.db, me.id, sender=only, limit=rest)
-        return Delivery(session, earlier + pending, dropped, None)
-    if not dropped and mail.is_empty(spool.db, me.id):
+        return Delivery(session, earlier + pending, agents.untold_drops(spool.db, me.id), None)
+    if mail.is_empty(spool.db, me.id) and not agents.untold_drops(spool.db, me.id):
         hush(spool, me)
         return Delivery(session, earlier, 0, None)
     holder = Holder(spool.locks)
     try:
         with spool.transaction():
-            presence.reap(spool, me.id)
+            presence.reap(spool, me.id)  # before the drops are counted: what comes back may push others out
             agents.touch(spool.db, me.id, now())
             mail.claim(spool.db, me.id, holder.token, now=now(), sender=only, limit=rest)
             messages = mail.claimed(spool.db, me.id, holder.token)
+            dropped = agents.untold_drops(spool.db, me.id)
     except BaseException:
         holder.release()
         raise
